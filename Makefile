@@ -1,0 +1,188 @@
+# `make help` lists every target; variables to set are with the targets they belong to.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# VERSION is the release that the tree is on the way to, without a leading "v".
+VERSION ?= $(shell cat VERSION)
+# IMG is the image that is built, pushed and deployed.
+IMG ?= ghcr.io/ktechhub/configwatch:v$(VERSION)
+
+CONTAINER_TOOL ?= docker
+KUBECTL ?= kubectl
+
+MODULE := $(shell awk '$$1 == "module" {print $$2}' go.mod)
+LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=v$(VERSION)
+
+##@ General
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m\n"} \
+		/^[a-zA-Z0-9_-]+:.*?##/ {printf "  \033[36m%-22s\033[0m %s\n", $$1, $$2} \
+		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+
+##@ Development
+
+# What verify generates anew, and where the results are. A makefile under hack/ adds its own.
+GENERATORS := generate manifests
+GENERATED := api config/crd/bases config/rbac/role.yaml
+
+.PHONY: manifests
+manifests: bin/controller-gen ## Generate the CRD and the manager's role from the markers in the code.
+	bin/controller-gen rbac:roleName=manager-role crd \
+		paths="./api/...;./internal/controller/...;./cmd/..." output:crd:artifacts:config=config/crd/bases
+
+.PHONY: generate
+generate: bin/controller-gen ## Generate the DeepCopy methods of the API types.
+	bin/controller-gen object:headerFile=hack/boilerplate.go.txt,year=2026 paths="./api/..."
+
+.PHONY: fmt
+fmt: ## Format all Go files.
+	gofmt -l -w .
+
+.PHONY: vet
+vet: ## Run go vet.
+	go vet ./...
+
+.PHONY: tidy
+tidy: ## Tidy go.mod and go.sum, the tools' too.
+	go mod tidy
+	for module in hack/tools/*/; do go -C "$$module" mod tidy; done
+
+.PHONY: lint
+lint: bin/golangci-lint ## Run the linters of .golangci.yml.
+	bin/golangci-lint run
+
+.PHONY: lint-fix
+lint-fix: bin/golangci-lint ## Run the linters and mend what they can mend.
+	bin/golangci-lint run --fix
+
+.PHONY: verify
+verify: bin/controller-gen ## Fail if generated files, formatting, go.mod or licence headers need attention.
+	@echo "Checking that generated files are up to date"
+	@sums() { find $(GENERATED) -type f -exec sha256sum {} + | sort -k 2; }; \
+	before=$$(sums); \
+	$(MAKE) --no-print-directory $(GENERATORS); \
+	after=$$(sums); \
+	if [[ "$$before" != "$$after" ]]; then \
+		echo "These generated files were out of date:"; \
+		diff <(echo "$$before") <(echo "$$after") | awk '/^[<>]/ {print "  " $$3}' | sort -u; \
+		echo "They have been generated anew (make $(GENERATORS)): commit them."; \
+		exit 1; \
+	fi
+	@echo "Checking the formatting of Go files"
+	@files=$$(gofmt -l .); if [[ -n "$$files" ]]; then echo "$$files"; echo "Run: make fmt"; exit 1; fi
+	@echo "Checking that go.mod and go.sum are tidy"
+	@go mod tidy -diff || { echo "Run: make tidy"; exit 1; }
+	@echo "Checking the licence headers of Go files"
+	@files=$$(find . -name '*.go' -exec grep -L '^Copyright 2026 The ConfigWatch Authors\.$$' {} +); \
+	if [[ -n "$$files" ]]; then echo "$$files"; echo "Begin them with hack/boilerplate.go.txt, YEAR being 2026."; exit 1; fi
+	@echo "All in order."
+
+##@ Tests
+
+# PKG chooses packages and ARGS adds flags: make test PKG=./test/e2e ARGS='-run TestE2E -v'.
+PKG ?= ./...
+ARGS ?=
+# RACE= (empty) turns the race detector off, where there is no C compiler.
+RACE ?= -race
+
+.PHONY: test
+test: cc controlplane ## Run all tests: unit, integration, e2e and fault, with the race detector.
+	go test $(RACE) -timeout 20m -p 2 -coverprofile=cover.out -coverpkg=./internal/... $(ARGS) $(PKG)
+
+.PHONY: test-unit
+test-unit: cc ## Run the tests that need no control plane.
+	go test $(RACE) -short $(ARGS) $$(go list ./... | grep -v '/test/')
+
+.PHONY: coverage
+coverage: ## Show how much of each package the last `make test` covered.
+	@awk -F '[: ]' 'NR > 1 {block = $$1 ":" $$2; size[block] = $$3; if ($$4 > 0) hit[block] = 1} \
+		END {for (block in size) {package = block; sub("^$(MODULE)/", "", package); sub("/[^/]*$$", "", package); \
+			total[package] += size[block]; if (block in hit) covered[package] += size[block]} \
+			for (package in total) printf "%5.1f%% %s\n", 100 * covered[package] / total[package], package}' cover.out | sort -k 2
+
+.PHONY: bench
+bench: controlplane ## Measure speed, memory and API calls; writes bench.json.
+	go run ./test/bench $(ARGS)
+
+.PHONY: cc
+cc:
+	@if [[ -n "$(RACE)" ]] && ! command -v "$$(go env CC | cut -d ' ' -f 1)" >/dev/null; then \
+		echo "The race detector needs cgo, and so a C compiler ($$(go env CC)), which is missing."; \
+		echo "Install gcc, or run the tests without the race detector: make $(MAKECMDGOALS) RACE="; \
+		exit 1; \
+	fi
+
+##@ Build
+
+.PHONY: build
+build: ## Build the manager, bin/manager.
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/manager ./cmd
+
+.PHONY: run
+run: ## Run the manager here, against the cluster of the current kubeconfig.
+	go run -ldflags "$(LDFLAGS)" ./cmd --leader-elect=false $(ARGS)
+
+.PHONY: demo
+demo: controlplane ## Show ConfigWatch at work on a Kubernetes of its own; KEEP=1 leaves it running.
+	go run ./hack/demo $(if $(KEEP),--keep) $(ARGS)
+
+.PHONY: docker-build
+docker-build: ## Build the image, IMG.
+	$(CONTAINER_TOOL) build --build-arg VERSION=v$(VERSION) -t $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the image, IMG.
+	$(CONTAINER_TOOL) push $(IMG)
+
+.PHONY: clean
+clean: ## Remove what was built here.
+	rm -rf bin dist cover.out bench.json
+
+##@ Deployment
+
+.PHONY: install
+install: bin/kustomize ## Install the CRD into the cluster of the current kubeconfig.
+	bin/kustomize build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: uninstall
+uninstall: bin/kustomize ## Remove the CRD, and with it every ConfigWatch.
+	bin/kustomize build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: build-installer ## Deploy the CRD and the operator, with the image IMG.
+	$(KUBECTL) apply --server-side -f dist/install.yaml
+
+.PHONY: undeploy
+undeploy: build-installer ## Remove the operator and the CRD, and with it every ConfigWatch.
+	$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
+
+# An overlay under dist/ names the image, so that no tracked file changes.
+.PHONY: build-installer
+build-installer: bin/kustomize ## Write dist/install.yaml: all that a cluster needs, with the image IMG.
+	rm -rf dist/overlay
+	mkdir -p dist/overlay
+	cd dist/overlay && ../../bin/kustomize create --resources ../../config/default \
+		&& ../../bin/kustomize edit set image controller=$(IMG)
+	bin/kustomize build dist/overlay > dist/install.yaml
+
+##@ Tools
+
+# Each tool is a module of its own under hack/tools, which pins it and all that it is made of;
+# it is built when it is needed, and again when its module changes.
+TOOLS := $(patsubst hack/tools/%/go.mod,bin/%,$(wildcard hack/tools/*/go.mod))
+
+.PHONY: tools
+tools: $(TOOLS) ## Build all tools: controller-gen, golangci-lint, kustomize.
+
+$(TOOLS): bin/%: hack/tools/%/go.mod hack/tools/%/go.sum
+	@echo "Building $@, which takes some minutes the first time"
+	@mkdir -p bin
+	@GOWORK=off CGO_ENABLED=0 go build -C hack/tools/$* -trimpath -ldflags "-s -w" -o $(CURDIR)/bin/ tool
+
+bin/golangci-lint: hack/tools/golangci-lint/main.go
+
+-include $(wildcard hack/*/*.mk)
