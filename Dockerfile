@@ -1,33 +1,26 @@
-# Build the manager binary
-# Override BASE_IMAGE to build from another registry, e.g. docker.io/library/golang:1.26
-ARG BASE_IMAGE=golang:1.26
-FROM ${BASE_IMAGE} AS builder
-ARG TARGETOS
-ARG TARGETARCH
+# Cross-compiles on the builder's own platform; BUILDPLATFORM, TARGETOS and TARGETARCH are BuildKit's.
+FROM --platform=${BUILDPLATFORM} golang:1.26 AS build
+WORKDIR /src
 
-WORKDIR /workspace
-# Copy the Go Modules manifests
-COPY go.mod go.mod
-COPY go.sum go.sum
-# cache deps before building and copying source so that we don't need to re-download as much
-# and so that source changes don't invalidate our downloaded layer
+# The modules are a layer of their own, downloaded again only when they change.
+COPY go.mod go.sum ./
 RUN go mod download
 
-# Copy the Go source (relies on .dockerignore to filter)
 COPY . .
+ARG TARGETOS
+ARG TARGETARCH
+ARG VERSION=unknown
+RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} go build -trimpath \
+    -ldflags "-s -w -X github.com/ktechhub/configwatch/internal/version.Version=${VERSION}" \
+    -o /manager ./cmd
 
-# Build
-# the GOARCH has no default value to allow the binary to be built according to the host where the command
-# was called. For example, if we call make docker-build in a local env which has the Apple Silicon M1 SO
-# the docker BUILDPLATFORM arg will be linux/arm64 when for Apple x86 it will be linux/amd64. Therefore,
-# by leaving it empty we can ensure that the container and binary shipped on it will have the same platform.
-RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -a -o manager cmd/main.go
-
-# Use distroless as minimal base image to package the manager binary
-# Refer to https://github.com/GoogleContainerTools/distroless for more details
 FROM gcr.io/distroless/static:nonroot
-WORKDIR /
-COPY --from=builder /workspace/manager .
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="configwatch" \
+      org.opencontainers.image.description="Restarts workloads when the ConfigMaps and Secrets they use change" \
+      org.opencontainers.image.source="https://github.com/ktechhub/configwatch" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}"
+COPY --from=build /manager /manager
 USER 65532:65532
-
 ENTRYPOINT ["/manager"]
