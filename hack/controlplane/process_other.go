@@ -1,0 +1,26 @@
+//go:build !linux
+
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package controlplane
+
+import "syscall"
+
+// processAttributes put a process into a group of its own, so that a terminal's Ctrl-C reaches only its parent, which
+// then stops all in order. Without Linux's parent-death signal it outlives a parent that is killed.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
