@@ -72,7 +72,7 @@ const (
 // ConfigWatchSpec declares what is watched and what is restarted.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.sources) && size(self.sources) > 0) || (has(self.targets) && size(self.targets) > 0)",message="nothing to do: list the ConfigMaps and Secrets to watch in sources, or the workloads to restart in targets, or both"
-// +kubebuilder:validation:XValidation:rule="(has(self.sources) && size(self.sources) > 0) || !has(self.targets) || self.targets.all(t, !has(t.follow) || t.follow != 'Declared')",message="follow: Declared needs sources: list them in spec.sources, or remove follow to use whatever the pod template references"
+// +kubebuilder:validation:XValidation:rule="(has(self.sources) && size(self.sources) > 0) || !has(self.targets) || self.targets.all(t, !has(t.follow) || t.follow != 'Declared')",fieldPath=".targets",message="follow: Declared needs sources: list them in spec.sources, or remove follow to use whatever the pod template references"
 type ConfigWatchSpec struct {
 	// mode says what the operator does about a change: Active (the default) restarts targets,
 	// DryRun only reports what it would do, Suspended waits and acts on what is still stale once
@@ -83,19 +83,21 @@ type ConfigWatchSpec struct {
 
 	// sources are the ConfigMaps and Secrets that are watched, in this ConfigWatch's namespace;
 	// at most 64. Omitted: whatever the pod template of each target references. A source that
-	// several entries match is governed by the first of them.
+	// several entries match is governed by the first of them. No name may be listed twice.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",messageExpression="self.map(a, has(a.name) && !self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name), a.kind + ' ' + a.name)[0] + ' is listed twice: list it once, with all of its keys and restartOn'"
 	Sources []SourceSelector `json:"sources,omitempty"`
 
 	// targets are the workloads that are restarted, in this ConfigWatch's namespace; at most 64.
 	// Omitted: every Deployment, StatefulSet, DaemonSet and CronJob of the namespace whose pod
 	// template references a source. A workload that several entries match is governed by the
-	// first of them.
+	// first of them. No name may be listed twice.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",messageExpression="self.map(a, has(a.name) && !self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name), a.kind + ' ' + a.name)[0] + ' is listed twice: list it once'"
 	Targets []TargetSelector `json:"targets,omitempty"`
 }
 
@@ -113,22 +115,28 @@ type SourceSelector struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
 	Name string `json:"name,omitempty"`
 
 	// selector selects all ConfigMaps or Secrets of the namespace whose labels match; at most
-	// 1,000. An empty selector matches all.
+	// 1,000. An empty selector matches all. It has at most 16 matchLabels and 16 matchExpressions.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 16",fieldPath=".matchLabels",message="too many labels: use at most 16"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 16",fieldPath=".matchExpressions",message="too many expressions: use at most 16"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15].all(i, i >= size(self.matchExpressions) || self.matchExpressions[i].operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",fieldPath=".matchExpressions",message="not a valid operator: use In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15].all(i, i >= size(self.matchExpressions) || !(self.matchExpressions[i].operator in ['In', 'NotIn']) || (has(self.matchExpressions[i].values) && size(self.matchExpressions[i].values) > 0))",fieldPath=".matchExpressions",message="In and NotIn need values: list at least one, or use Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15].all(i, i >= size(self.matchExpressions) || !(self.matchExpressions[i].operator in ['Exists', 'DoesNotExist']) || !has(self.matchExpressions[i].values) || size(self.matchExpressions[i].values) == 0)",fieldPath=".matchExpressions",message="Exists and DoesNotExist take no values: remove them, or use In or NotIn"
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
-	// keys are the keys that matter; at most 256. Omitted: all of them. A key that is absent is a
-	// value of its own, so that adding or removing it is a change.
+	// keys are the keys that matter, 1 to 256 of them. Omitted: all that there are. A key that is
+	// absent is a value of its own, so that adding or removing it is a change.
 	// +optional
 	// +listType=set
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[-._a-zA-Z0-9]+$'))",message="not a valid key: use letters, digits, '-', '_' and '.'"
+	// +kubebuilder:validation:items:XValidation:rule="self == '' || (self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..'))",message="not a valid key: use letters, digits, '-', '_' and '.', other than '.' alone or '..' at the start"
 	Keys []string `json:"keys,omitempty"`
 
 	// restartOn lists the changes that restart targets: Added (absent to present), Modified
@@ -144,10 +152,12 @@ type SourceSelector struct {
 // TargetSelector names one workload, or selects some of a kind by their labels.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="a target needs exactly one of name (for one workload) and selector (for all of the kind whose labels match)"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'Job'",message="a Job can't be restarted, its pod template is immutable: name the CronJob that makes it, or delete and re-create the Job"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'Pod'",message="a Pod can't be restarted, it is immutable: name the Deployment, StatefulSet or DaemonSet that owns it"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'ReplicaSet'",message="a ReplicaSet doesn't replace its pods when its template changes: name the Deployment that owns it"
-// +kubebuilder:validation:XValidation:rule="self.kind in ['Job', 'Pod', 'ReplicaSet'] || (self.kind in ['Deployment', 'StatefulSet', 'DaemonSet'] && (!has(self.apiVersion) || self.apiVersion == 'apps/v1')) || (self.kind == 'CronJob' && (!has(self.apiVersion) || self.apiVersion == 'batch/v1'))",message="not a kind that can be restarted: use Deployment, StatefulSet or DaemonSet (apiVersion apps/v1), or CronJob (batch/v1)"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Job'",fieldPath=".kind",message="a Job can't be restarted, its pod template is immutable: name the CronJob that makes it, or delete and re-create the Job"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Pod'",fieldPath=".kind",message="a Pod can't be restarted, it is immutable: name the Deployment, StatefulSet or DaemonSet that owns it"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'ReplicaSet'",fieldPath=".kind",message="a ReplicaSet doesn't replace its pods when its template changes: name the Deployment that owns it"
+// +kubebuilder:validation:XValidation:rule="self.kind in ['', 'Job', 'Pod', 'ReplicaSet', 'Deployment', 'StatefulSet', 'DaemonSet', 'CronJob']",fieldPath=".kind",messageExpression="self.kind + ' is not a kind that can be restarted: use Deployment, StatefulSet, DaemonSet or CronJob'"
+// +kubebuilder:validation:XValidation:rule="!(self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']) || !has(self.apiVersion) || self.apiVersion in ['', 'apps/v1']",fieldPath=".apiVersion",messageExpression="'the apiVersion of a ' + self.kind + ' is apps/v1, not ' + self.apiVersion + ': correct it, or leave it out'"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'CronJob' || !has(self.apiVersion) || self.apiVersion in ['', 'batch/v1']",fieldPath=".apiVersion",messageExpression="'the apiVersion of a CronJob is batch/v1, not ' + self.apiVersion + ': correct it, or leave it out'"
 // +structType=atomic
 type TargetSelector struct {
 	// apiVersion is the API group and version of the kind: apps/v1 for Deployment, StatefulSet and
@@ -168,12 +178,17 @@ type TargetSelector struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
 	Name string `json:"name,omitempty"`
 
 	// selector selects all workloads of the kind in the namespace whose labels match; at most
-	// 1,000. An empty selector matches all.
+	// 1,000. An empty selector matches all. It has at most 16 matchLabels and 16 matchExpressions.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 16",fieldPath=".matchLabels",message="too many labels: use at most 16"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 16",fieldPath=".matchExpressions",message="too many expressions: use at most 16"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15].all(i, i >= size(self.matchExpressions) || self.matchExpressions[i].operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",fieldPath=".matchExpressions",message="not a valid operator: use In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15].all(i, i >= size(self.matchExpressions) || !(self.matchExpressions[i].operator in ['In', 'NotIn']) || (has(self.matchExpressions[i].values) && size(self.matchExpressions[i].values) > 0))",fieldPath=".matchExpressions",message="In and NotIn need values: list at least one, or use Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15].all(i, i >= size(self.matchExpressions) || !(self.matchExpressions[i].operator in ['Exists', 'DoesNotExist']) || !has(self.matchExpressions[i].values) || size(self.matchExpressions[i].values) == 0)",fieldPath=".matchExpressions",message="Exists and DoesNotExist take no values: remove them, or use In or NotIn"
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
 	// follow says which sources restart the target: Declared, every one that the spec lists, or
@@ -277,7 +292,8 @@ type SourceStatus struct {
 
 	// hash is the digest of the whole content: a format, a colon and 16 hexadecimal digits. That of
 	// a ConfigMap can be recomputed by anyone, that of a Secret only with the operator's key. Hashes
-	// of different formats can't be compared.
+	// of different formats can't be compared. While the source is missing, it is that of the content
+	// it last had.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -411,7 +427,7 @@ type Summary struct {
 // +kubebuilder:printcolumn:name="Last Restart",type=date,JSONPath=`.status.summary.lastRestartTime`,description="How long ago a target was last restarted"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What the Ready condition says"
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name is too long: use at most 63 characters, because it is part of an annotation key on the targets"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",fieldPath=".metadata",message="metadata.name is too long: use at most 63 characters, because it is part of an annotation key on the targets"
 type ConfigWatch struct {
 	metav1.TypeMeta `json:",inline"`
 
