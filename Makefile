@@ -32,7 +32,7 @@ GENERATED := api config/crd/bases config/rbac/role.yaml
 .PHONY: manifests
 manifests: bin/controller-gen ## Generate the CRD and the manager's role from the markers in the code.
 	bin/controller-gen rbac:roleName=manager-role crd \
-		paths="./api/...;./internal/controller/...;./cmd/..." output:crd:artifacts:config=config/crd/bases
+		paths="./api/...;./internal/...;./cmd/..." output:crd:artifacts:config=config/crd/bases
 
 .PHONY: generate
 generate: bin/controller-gen ## Generate the DeepCopy methods of the API types.
@@ -168,6 +168,7 @@ build-installer: bin/kustomize ## Write dist/install.yaml: all that a cluster ne
 	cd dist/overlay && ../../bin/kustomize create --resources ../../config/default \
 		&& ../../bin/kustomize edit set image controller=$(IMG)
 	bin/kustomize build dist/overlay > dist/install.yaml
+	@grep -qF 'image: $(IMG)' dist/install.yaml || { echo "config/ doesn't name the image controller"; exit 1; }
 
 ##@ Tools
 
