@@ -62,13 +62,13 @@ lint-fix: bin/golangci-lint ## Run the linters and mend what they can mend.
 .PHONY: verify
 verify: bin/controller-gen ## Fail if generated files, formatting, go.mod or licence headers need attention.
 	@echo "Checking that generated files are up to date"
-	@sums() { find $(GENERATED) -type f -exec sha256sum {} + | sort -k 2; }; \
+	@sums() { find $(GENERATED) -type f -exec cksum {} + | sort -k 3; }; \
 	before=$$(sums); \
 	$(MAKE) --no-print-directory $(GENERATORS); \
 	after=$$(sums); \
 	if [[ "$$before" != "$$after" ]]; then \
 		echo "These generated files were out of date:"; \
-		diff <(echo "$$before") <(echo "$$after") | awk '/^[<>]/ {print "  " $$3}' | sort -u; \
+		diff <(echo "$$before") <(echo "$$after") | awk '/^[<>]/ {print "  " $$4}' | sort -u; \
 		echo "They have been generated anew (make $(GENERATORS)): commit them."; \
 		exit 1; \
 	fi
@@ -77,8 +77,13 @@ verify: bin/controller-gen ## Fail if generated files, formatting, go.mod or lic
 	@echo "Checking that go.mod and go.sum are tidy"
 	@go mod tidy -diff || { echo "Run: make tidy"; exit 1; }
 	@echo "Checking the licence headers of Go files"
-	@files=$$(find . -name '*.go' -exec grep -L '^Copyright 2026 The ConfigWatch Authors\.$$' {} +); \
-	if [[ -n "$$files" ]]; then echo "$$files"; echo "Begin them with hack/boilerplate.go.txt, YEAR being 2026."; exit 1; fi
+	@files=$$(find . -name '*.go' -exec awk 'FNR == 1 {licensed = 0} /^Copyright 2026 The ConfigWatch Authors\.$$/ {licensed = 1} \
+		/^\*\/$$/ || /^package / {getline after; if (!licensed || after != "") print FILENAME; nextfile}' {} +); \
+	if [[ -n "$$files" ]]; then \
+		echo "$$files"; \
+		echo "Begin these with hack/boilerplate.go.txt, YEAR being 2026, and an empty line after it."; \
+		exit 1; \
+	fi
 	@echo "All in order."
 
 ##@ Tests
