@@ -13,196 +13,204 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
-
+// Command manager is the operator: it watches ConfigMaps and Secrets and restarts the workloads that
+// ConfigWatches declare to depend on them.
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"flag"
+	"fmt"
+	"net/http"
 	"os"
-
-	// Import all Kubernetes client auth plugins (e.g. Azure, GCP, OIDC, etc.)
-	// to ensure that exec-entrypoint and run can make use of them.
-	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	"runtime/debug"
+	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // exec and cloud providers' credentials in a kubeconfig
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	configwatchv1alpha1 "github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/controller"
-	// +kubebuilder:scaffold:imports
+	"github.com/ktechhub/configwatch/internal/digest"
+	"github.com/ktechhub/configwatch/internal/hashkey"
+	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/version"
+	"github.com/ktechhub/configwatch/internal/workload"
 )
 
-var (
-	scheme   = runtime.NewScheme()
-	setupLog = ctrl.Log.WithName("setup")
-)
+// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
+// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=configwatch-hash-key,verbs=get;list;watch
 
-func init() {
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+// keyTimeout is how long the manager tries to get its hash key before it ends.
+const keyTimeout = 2 * time.Minute
 
-	utilruntime.Must(configwatchv1alpha1.AddToScheme(scheme))
-	// +kubebuilder:scaffold:scheme
+func main() {
+	var opts options
+	opts.bind(flag.CommandLine)
+	flag.Parse()
+	if opts.version {
+		fmt.Println(version.Version)
+		return
+	}
+	logger := zap.New(zap.UseFlagOptions(&opts.zap))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	if err := run(ctrl.SetupSignalHandler(), &opts); err != nil {
+		logger.Error(err, "The manager ended")
+		os.Exit(1)
+	}
 }
 
-// nolint:gocyclo
-func main() {
-	var metricsAddr string
-	var metricsCertPath, metricsCertName, metricsCertKey string
-	var webhookCertPath, webhookCertName, webhookCertKey string
-	var webhookPort int
-	var enableLeaderElection bool
-	var probeAddr string
-	var secureMetrics bool
-	var enableHTTP2 bool
-	var tlsOpts []func(*tls.Config)
-	flag.StringVar(&metricsAddr, "metrics-bind-address", "0", "The address the metrics endpoint binds to. "+
-		"Use :8443 for HTTPS or :8080 for HTTP, or leave as 0 to disable the metrics service.")
-	flag.StringVar(&probeAddr, "health-probe-bind-address", ":8081", "The address the probe endpoint binds to.")
-	flag.BoolVar(&enableLeaderElection, "leader-elect", false,
-		"Enable leader election for controller manager. "+
-			"Enabling this will ensure there is only one active controller manager.")
-	flag.BoolVar(&secureMetrics, "metrics-secure", true,
-		"If set, the metrics endpoint is served securely via HTTPS. Use --metrics-secure=false to use HTTP instead.")
-	flag.StringVar(&webhookCertPath, "webhook-cert-path", "", "The directory that contains the webhook certificate.")
-	flag.StringVar(&webhookCertName, "webhook-cert-name", "tls.crt", "The name of the webhook certificate file.")
-	flag.StringVar(&webhookCertKey, "webhook-cert-key", "tls.key", "The name of the webhook key file.")
-	flag.IntVar(&webhookPort, "webhook-port", 9443, "Port the webhook server listens on. "+
-		"Defaults to 9443. Set -1 to disable the webhook server.")
-	flag.StringVar(&metricsCertPath, "metrics-cert-path", "",
-		"The directory that contains the metrics server certificate.")
-	flag.StringVar(&metricsCertName, "metrics-cert-name", "tls.crt", "The name of the metrics server certificate file.")
-	flag.StringVar(&metricsCertKey, "metrics-cert-key", "tls.key", "The name of the metrics server key file.")
-	flag.BoolVar(&enableHTTP2, "enable-http2", false,
-		"If set, HTTP/2 will be enabled for the metrics and webhook servers")
-	opts := zap.Options{
-		Development: true,
+func run(ctx context.Context, opts *options) error {
+	limitMemory(os.Getenv(memoryLimitVariable))
+	ownNamespace, err := opts.ownNamespace()
+	if err != nil {
+		return err
 	}
-	opts.BindFlags(flag.CommandLine)
-	flag.Parse()
-
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts)))
-
-	// if the enable-http2 flag is false (the default), http/2 should be disabled
-	// due to its vulnerabilities. More specifically, disabling http/2 will
-	// prevent from being vulnerable to the HTTP/2 Stream Cancellation and
-	// Rapid Reset CVEs. For more information see:
-	// - https://github.com/advisories/GHSA-qppj-fm5r-hxr3
-	// - https://github.com/advisories/GHSA-4374-p667-p6c8
-	disableHTTP2 := func(c *tls.Config) {
-		setupLog.Info("Disabling HTTP/2")
-		c.NextProtos = []string{"http/1.1"}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
 	}
-
-	if !enableHTTP2 {
-		tlsOpts = append(tlsOpts, disableHTTP2)
+	config.QPS = -1 // the API server's priority and fairness does it better
+	mgr, err := newManager(config, opts, ownNamespace)
+	if err != nil {
+		return err
 	}
-
-	// Initial webhook TLS options
-	webhookTLSOpts := tlsOpts
-	webhookServerOptions := webhook.Options{
-		TLSOpts: webhookTLSOpts,
-		Port:    webhookPort,
+	clientset, err := newClientset(config, mgr.GetHTTPClient())
+	if err != nil {
+		return err
 	}
-
-	if len(webhookCertPath) > 0 {
-		setupLog.Info("Initializing webhook certificate watcher using provided certificates",
-			"webhook-cert-path", webhookCertPath, "webhook-cert-name", webhookCertName, "webhook-cert-key", webhookCertKey)
-
-		webhookServerOptions.CertDir = webhookCertPath
-		webhookServerOptions.CertName = webhookCertName
-		webhookServerOptions.KeyName = webhookCertKey
+	store := &hashkey.Store{Client: clientset, Namespace: ownNamespace}
+	key, err := store.EnsureWithin(ctx, keyTimeout)
+	if err != nil {
+		return err
 	}
-
-	webhookServer := webhook.NewServer(webhookServerOptions)
-
-	// Metrics endpoint is enabled in 'config/default/kustomization.yaml'. The Metrics options configure the server.
-	// More info:
-	// - https://pkg.go.dev/sigs.k8s.io/controller-runtime@v0.25.0/pkg/metrics/server
-	// - https://book.kubebuilder.io/reference/metrics.html
-	metricsServerOptions := metricsserver.Options{
-		BindAddress:   metricsAddr,
-		SecureServing: secureMetrics,
-		TLSOpts:       tlsOpts,
+	if err := mgr.Add(&hashkey.Guard{Store: store, Key: key}); err != nil {
+		return fmt.Errorf("adding the guard of the hash key: %w", err)
 	}
-
-	if secureMetrics {
-		// FilterProvider is used to protect the metrics endpoint with authn/authz.
-		// These configurations ensure that only authorized users and service accounts
-		// can access the metrics endpoint. The RBAC are configured in 'config/rbac/kustomization.yaml'. More info:
-		// https://pkg.go.dev/sigs.k8s.io/controller-runtime@v0.25.0/pkg/metrics/filters#WithAuthenticationAndAuthorization
-		metricsServerOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
+	if err := addController(ctx, mgr, clientset, opts, digest.Keyed(key)); err != nil {
+		return err
 	}
-
-	// If the certificate is not specified, controller-runtime will automatically
-	// generate self-signed certificates for the metrics server. While convenient for development and testing,
-	// this setup is not recommended for production.
-	//
-	// TODO(user): If you enable certManager, uncomment the following lines:
-	// - [METRICS-WITH-CERTS] at config/default/kustomization.yaml to generate and use certificates
-	// managed by cert-manager for the metrics server.
-	// - [PROMETHEUS-WITH-CERTS] at config/prometheus/kustomization.yaml for TLS certification.
-	if len(metricsCertPath) > 0 {
-		setupLog.Info("Initializing metrics certificate watcher using provided certificates",
-			"metrics-cert-path", metricsCertPath, "metrics-cert-name", metricsCertName, "metrics-cert-key", metricsCertKey)
-
-		metricsServerOptions.CertDir = metricsCertPath
-		metricsServerOptions.CertName = metricsCertName
-		metricsServerOptions.KeyName = metricsCertKey
+	ctrl.Log.Info("Starting", "version", version.Version, "namespace", ownNamespace, "watchNamespaces", opts.watchNamespaces)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running: %w", err)
 	}
+	return nil
+}
 
-	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
+func newManager(config *rest.Config, opts *options, ownNamespace string) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("adding the built-in kinds: %w", err)
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("adding ConfigWatch: %w", err)
+	}
+	namespaces := map[string]cache.Config{}
+	for _, name := range opts.namespaces() {
+		namespaces[name] = cache.Config{}
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
-		Metrics:                metricsServerOptions,
-		WebhookServer:          webhookServer,
-		HealthProbeBindAddress: probeAddr,
-		LeaderElection:         enableLeaderElection,
-		LeaderElectionID:       "dabd1568.ktechhub.io",
-		// LeaderElectionReleaseOnCancel defines if the leader should step down voluntarily
-		// when the Manager ends. This requires the binary to immediately end when the
-		// Manager is stopped, otherwise, this setting is unsafe. Setting this significantly
-		// speeds up voluntary leader transitions as the new leader don't have to wait
-		// LeaseDuration time first.
-		//
-		// In the default scaffold provided, the program ends immediately after
-		// the manager stops, so would be fine to enable this option. However,
-		// if you are doing or is intended to do any operation such as perform cleanups
-		// after the manager stops then its usage might be unsafe.
-		// LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress: opts.probeAddress,
+		Metrics:                metricsOptions(opts),
+		Cache:                  cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()},
+		// A pass must see the status that the last one wrote, or it would decide the same again.
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		LeaderElection:                opts.leaderElect,
+		LeaderElectionID:              "configwatch.ktechhub.io",
+		LeaderElectionNamespace:       ownNamespace,
+		LeaderElectionReleaseOnCancel: true, // safe, as the process ends right after the manager
+		LeaseDuration:                 &opts.leaseDuration,
+		RenewDeadline:                 &opts.renewDeadline,
+		RetryPeriod:                   &opts.retryPeriod,
 	})
 	if err != nil {
-		setupLog.Error(err, "Failed to start manager")
-		os.Exit(1)
+		return nil, fmt.Errorf("setting up the manager: %w", err)
 	}
+	return mgr, nil
+}
 
-	if err := (&controller.ConfigWatchReconciler{
-		Client: mgr.GetClient(),
-		Scheme: mgr.GetScheme(),
-	}).SetupWithManager(mgr); err != nil {
-		setupLog.Error(err, "Failed to create controller", "controller", "configwatch")
-		os.Exit(1)
+func metricsOptions(opts *options) metricsserver.Options {
+	metrics := metricsserver.Options{
+		BindAddress:   opts.metricsAddress,
+		SecureServing: opts.metricsSecure,
+		CertDir:       opts.metricsCertPath,
+		CertName:      opts.metricsCertName,
+		KeyName:       opts.metricsCertKey,
 	}
-	// +kubebuilder:scaffold:builder
+	if opts.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	if !opts.enableHTTP2 {
+		metrics.TLSOpts = append(metrics.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
+	}
+	return metrics
+}
 
-	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		setupLog.Error(err, "Failed to set up health check")
-		os.Exit(1)
+// newClientset makes a client of the built-in kinds that speaks protobuf.
+func newClientset(config *rest.Config, httpClient *http.Client) (kubernetes.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	clientset, err := kubernetes.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
-		setupLog.Error(err, "Failed to set up ready check")
-		os.Exit(1)
-	}
+	return clientset, nil
+}
 
-	setupLog.Info("Starting manager")
-	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
-		setupLog.Error(err, "Failed to run manager")
-		os.Exit(1)
+func addController(ctx context.Context, mgr ctrl.Manager, clientset kubernetes.Interface, opts *options, keyed *digest.Hasher) error {
+	sources, err := source.NewCache(clientset, opts.namespaces(), keyed)
+	if err != nil {
+		return err
 	}
+	workloads, err := workload.NewCache(clientset, opts.namespaces())
+	if err != nil {
+		return err
+	}
+	reconciler := &controller.ConfigWatchReconciler{
+		Client:    mgr.GetClient(),
+		Sources:   sources,
+		Workloads: workloads,
+		Recorder:  mgr.GetEventRecorder("configwatch"),
+		Clock:     clock.RealClock{},
+	}
+	if err := reconciler.SetupWithManager(mgr, controller.Options{MaxConcurrentReconciles: opts.maxConcurrentReconciles}); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the liveness check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("readable", controller.Readable(ctx, mgr.GetCache(), sources, workloads)); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+// limitMemory makes the garbage collector keep the process below its container's limit.
+func limitMemory(limit string) {
+	bytes, err := strconv.ParseInt(limit, 10, 64)
+	if err != nil || bytes <= 0 {
+		return
+	}
+	const percent = 90 // the rest is for what the collector doesn't count
+	debug.SetMemoryLimit(bytes / 100 * percent)
 }

@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/plan"
+	"github.com/ktechhub/configwatch/internal/selection"
+	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/workload"
+)
+
+// +kubebuilder:rbac:groups=configwatch.ktechhub.io,resources=configwatches,verbs=get;list;watch
+// +kubebuilder:rbac:groups=configwatch.ktechhub.io,resources=configwatches/status,verbs=update
+// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// maxParallelRestarts bounds the patches of one pass that are under way at once.
+const maxParallelRestarts = 16
+
+// ConfigWatchReconciler reconciles ConfigWatches.
+type ConfigWatchReconciler struct {
+	Client    client.Client
+	Sources   *source.Cache
+	Workloads *workload.Cache
+	Recorder  events.EventRecorder
+	Clock     clock.PassiveClock
+}
+
+// Reconcile makes one pass over a ConfigWatch.
+func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	cw := &v1alpha1.ConfigWatch{}
+	if err := r.Client.Get(ctx, req.NamespacedName, cw); err != nil || !cw.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	observation, err := selection.Observe(cw, r.Sources, r.Workloads, r.Clock.Now())
+	if err != nil {
+		return r.waitForCaches(ctx, err)
+	}
+	decision := plan.Decide(plan.Input{
+		Name:       cw.Name,
+		Generation: cw.Generation,
+		Mode:       cw.Spec.Mode,
+		Recorded:   &cw.Status,
+		Observed:   observation,
+		Now:        r.Clock.Now(),
+	})
+	outcomes := r.act(ctx, cw.Name, decision.Restarts)
+	status, news := decision.Conclude(outcomes)
+	if err := r.report(ctx, cw, status, news); err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.lookAgain(decision.LookAgain), errors.Join(outcomes...)
+}
+
+// waitForCaches ends a pass that can't be made yet. The caches wake every ConfigWatch when they can be
+// read again.
+func (r *ConfigWatchReconciler) waitForCaches(ctx context.Context, err error) (ctrl.Result, error) {
+	log.FromContext(ctx).V(1).Info("Waiting until sources and workloads can be read", "reason", err.Error())
+	return ctrl.Result{}, nil
+}
+
+func (r *ConfigWatchReconciler) lookAgain(at time.Time) ctrl.Result {
+	if at.IsZero() {
+		return ctrl.Result{}
+	}
+	return ctrl.Result{RequeueAfter: max(at.Sub(r.Clock.Now()), time.Second)}
+}
+
+// act makes the restarts, independently of each other (E11).
+func (r *ConfigWatchReconciler) act(ctx context.Context, name string, restarts []plan.Restart) []error {
+	outcomes := make([]error, len(restarts))
+	places := make(chan struct{}, maxParallelRestarts)
+	var running sync.WaitGroup
+	for i := range restarts {
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			outcomes[i] = r.Workloads.Restart(ctx, restarts[i].Workload, name, restarts[i].Mark)
+		})
+	}
+	running.Wait()
+	return outcomes
+}
+
+// report writes the status if it differs, and then tells the news (E28).
+func (r *ConfigWatchReconciler) report(ctx context.Context, cw *v1alpha1.ConfigWatch, status v1alpha1.ConfigWatchStatus, news []plan.Event) error {
+	if !equality.Semantic.DeepEqual(cw.Status, status) {
+		cw.Status = status
+		if err := r.Client.Status().Update(ctx, cw, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+			return fmt.Errorf("writing the status: %w", err)
+		}
+	}
+	logger := log.FromContext(ctx)
+	for _, n := range news {
+		if !n.OnTarget {
+			logger.Info(n.Note, "reason", n.Reason)
+		}
+		r.emit(cw, n)
+	}
+	return nil
+}
+
+func (r *ConfigWatchReconciler) emit(cw *v1alpha1.ConfigWatch, e plan.Event) {
+	var regarding, related runtime.Object = cw, nil
+	if e.Target != nil {
+		related = referenceTo(e.Target)
+	}
+	if e.OnTarget {
+		regarding, related = related, regarding
+	}
+	r.Recorder.Eventf(regarding, related, e.Type, e.Reason, e.Action, "%s", e.Note)
+}
+
+// referenceTo is an object by which the recorder knows the workload.
+func referenceTo(w *workload.Workload) runtime.Object {
+	return &corev1.ObjectReference{
+		APIVersion: w.APIVersion, Kind: w.Kind,
+		Namespace: w.Namespace, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion,
+	}
+}

@@ -1,0 +1,238 @@
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/workload"
+)
+
+// The indexes of ConfigWatches. A value is a kind and a name, a kind and anySelected for entries that
+// select by labels, or omitted where the spec has no such list.
+const (
+	bySource = "spec.sources"
+	byTarget = "spec.targets"
+
+	anySelected = "*"
+	omitted     = ""
+)
+
+func indexValue(kind, name string) string {
+	if name == "" {
+		name = anySelected
+	}
+	return kind + "/" + name
+}
+
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1alpha1.ConfigWatch{}, bySource, func(object client.Object) []string {
+		cw, _ := object.(*v1alpha1.ConfigWatch)
+		if len(cw.Spec.Sources) == 0 {
+			return []string{omitted}
+		}
+		var values []string
+		for i := range cw.Spec.Sources {
+			values = append(values, indexValue(string(cw.Spec.Sources[i].Kind), cw.Spec.Sources[i].Name))
+		}
+		return values
+	})
+	if err != nil {
+		return fmt.Errorf("indexing ConfigWatches by source: %w", err)
+	}
+	err = indexer.IndexField(ctx, &v1alpha1.ConfigWatch{}, byTarget, func(object client.Object) []string {
+		cw, _ := object.(*v1alpha1.ConfigWatch)
+		if len(cw.Spec.Targets) == 0 {
+			return []string{omitted}
+		}
+		var values []string
+		for i := range cw.Spec.Targets {
+			values = append(values, indexValue(cw.Spec.Targets[i].Kind, cw.Spec.Targets[i].Name))
+		}
+		return values
+	})
+	if err != nil {
+		return fmt.Errorf("indexing ConfigWatches by target: %w", err)
+	}
+	return nil
+}
+
+// changes wakes the ConfigWatches that a change of a source or a workload concerns. It is a source of
+// the controller.
+type changes struct {
+	configWatches client.Reader
+	sources       *source.Cache
+	workloads     *workload.Cache
+
+	queue atomic.Pointer[queue]
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// listen must be called before the caches are started. Until the controller runs, which is until this
+// replica leads, changes wake nobody; its first passes see them all.
+func (c *changes) listen() error {
+	if err := c.sources.OnChange(c.sourceChanged); err != nil {
+		return err
+	}
+	if err := c.workloads.OnChange(c.workloadChanged); err != nil {
+		return err
+	}
+	c.sources.OnState(c.wakeAll)
+	c.workloads.OnState(c.wakeAll)
+	return nil
+}
+
+// Start is called by the controller.
+func (c *changes) Start(_ context.Context, q queue) error {
+	c.queue.Store(&q)
+	return nil
+}
+
+// WaitForSync holds the first passes back until everything has been read, or has turned out not to be
+// readable: a missing permission holds up nobody who doesn't need it.
+func (c *changes) WaitForSync(ctx context.Context) error {
+	const interval = 20 * time.Millisecond
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(context.Context) (bool, error) {
+		return c.sources.Settled() && c.workloads.Settled(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for sources and workloads to be read: %w", err)
+	}
+	return nil
+}
+
+// String names the source in the controller's log.
+func (c *changes) String() string {
+	return "sources and workloads"
+}
+
+func (c *changes) sourceChanged(before, after *source.Source) {
+	if c.queue.Load() == nil {
+		return
+	}
+	changed := after
+	if changed == nil {
+		changed = before
+	}
+	ref, namespace := changed.Ref(), changed.Namespace
+	c.wake(namespace, bySource, indexValue(string(ref.Kind), ref.Name), nil)
+	c.wake(namespace, bySource, indexValue(string(ref.Kind), ""), func(cw *v1alpha1.ConfigWatch) bool {
+		return selectsSource(cw, before) || selectsSource(cw, after)
+	})
+	for _, w := range c.workloads.Using(namespace, ref) {
+		c.wakeTargeting(w, func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Sources) == 0 })
+	}
+}
+
+func (c *changes) workloadChanged(before, after *workload.Workload) {
+	if c.queue.Load() == nil {
+		return
+	}
+	for _, w := range []*workload.Workload{before, after} {
+		if w == nil {
+			continue
+		}
+		c.wakeTargeting(w, nil)
+		for _, ref := range w.References {
+			withoutTargets := func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Targets) == 0 }
+			c.wake(w.Namespace, bySource, indexValue(string(ref.Kind), ref.Name), withoutTargets)
+			c.wake(w.Namespace, bySource, indexValue(string(ref.Kind), ""), withoutTargets)
+		}
+	}
+}
+
+// wakeTargeting wakes the ConfigWatches that list the workload, or select it.
+func (c *changes) wakeTargeting(w *workload.Workload, only func(*v1alpha1.ConfigWatch) bool) {
+	c.wake(w.Namespace, byTarget, indexValue(w.Kind, w.Name), only)
+	c.wake(w.Namespace, byTarget, indexValue(w.Kind, ""), func(cw *v1alpha1.ConfigWatch) bool {
+		return (only == nil || only(cw)) && selectsTarget(cw, w)
+	})
+}
+
+// wake enqueues the ConfigWatches of a namespace with that value in the index.
+func (c *changes) wake(namespace, index, value string, only func(*v1alpha1.ConfigWatch) bool) {
+	c.enqueue(only, client.InNamespace(namespace), client.MatchingFields{index: value})
+}
+
+// wakeAll enqueues every ConfigWatch.
+func (c *changes) wakeAll() {
+	if c.queue.Load() != nil {
+		c.enqueue(nil)
+	}
+}
+
+func (c *changes) enqueue(only func(*v1alpha1.ConfigWatch) bool, opts ...client.ListOption) {
+	q := c.queue.Load()
+	if q == nil {
+		return
+	}
+	list := &v1alpha1.ConfigWatchList{}
+	ctx := context.Background()
+	if err := c.configWatches.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "Failed to find the ConfigWatches that a change concerns")
+		return
+	}
+	for i := range list.Items {
+		cw := &list.Items[i]
+		if only == nil || only(cw) {
+			(*q).Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: cw.Namespace, Name: cw.Name}})
+		}
+	}
+}
+
+func selectsSource(cw *v1alpha1.ConfigWatch, s *source.Source) bool {
+	if s == nil {
+		return false
+	}
+	for i := range cw.Spec.Sources {
+		if entry := &cw.Spec.Sources[i]; entry.Kind == s.Kind && matches(entry.Selector, s.Labels) {
+			return true
+		}
+	}
+	return false
+}
+
+func selectsTarget(cw *v1alpha1.ConfigWatch, w *workload.Workload) bool {
+	for i := range cw.Spec.Targets {
+		if entry := &cw.Spec.Targets[i]; entry.Kind == w.Kind && matches(entry.Selector, w.Labels) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(selector *metav1.LabelSelector, of map[string]string) bool {
+	if selector == nil {
+		return false
+	}
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(of))
+}

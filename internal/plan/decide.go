@@ -1,0 +1,370 @@
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package plan
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/digest"
+	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/workload"
+)
+
+// Decision is what a pass does. It is finished by Conclude.
+type Decision struct {
+	// Restarts are to be made now, in no order and independently of each other.
+	Restarts []Restart
+	// LookAgain is when a pass is due even if nothing happens; zero: never.
+	LookAgain time.Time
+
+	in      Input
+	records records
+	rows    []*row
+	status  v1alpha1.ConfigWatchStatus
+	events  []Event
+}
+
+// records finds the rows of the recorded status.
+type records struct {
+	sources map[source.Ref]*v1alpha1.SourceStatus
+	targets map[workload.Ref]*v1alpha1.TargetStatus
+}
+
+// Restart is one restart of one target.
+type Restart struct {
+	Workload *workload.Workload
+	Mark     workload.Mark
+	// Cause says what changed, for a reader.
+	Cause string
+}
+
+// row is a target on its way through a pass.
+type row struct {
+	target  Target
+	before  *v1alpha1.TargetStatus // nil: there is no record, or it is not of this workload
+	after   v1alpha1.TargetStatus
+	stale   []change
+	applied []v1alpha1.AppliedSource // what is recorded once the restart is made
+	restart int                      // index in Decision.Restarts, or -1
+	resumed bool                     // a restart was made by a pass whose record was lost
+	// undecided: such a restart was made, and it can't be said for what, as a source is not readable.
+	undecided bool
+}
+
+// change is a difference between what is recorded of a pair and what is observed.
+type change struct {
+	Pair
+	as v1alpha1.Change
+}
+
+// Decide says which restarts to make.
+func Decide(in Input) *Decision {
+	d := &Decision{in: in, records: newRecords(in.Recorded)}
+	d.status.ObservedGeneration = in.Generation
+	d.status.Conditions = slices.Clone(in.Recorded.Conditions)
+	if in.Observed.Incomplete {
+		d.status.Sources = in.Recorded.Sources
+		for i := range in.Recorded.Targets {
+			d.rows = append(d.rows, &row{after: in.Recorded.Targets[i], restart: -1})
+		}
+		return d
+	}
+	d.decideSources()
+	for i := range in.Observed.Targets {
+		if r := d.decideTarget(in.Observed.Targets[i]); r.after.State != "" || r.restart >= 0 {
+			d.rows = append(d.rows, r)
+		}
+	}
+	if slices.ContainsFunc(d.rows, func(r *row) bool { return r.rebased() }) {
+		d.events = append(d.events, newBaseline())
+	}
+	return d
+}
+
+// decideSources makes the rows of the sources.
+func (d *Decision) decideSources() {
+	for _, s := range d.in.Observed.Sources {
+		after := v1alpha1.SourceStatus{Kind: s.Kind, Name: s.Name, State: s.State, Hash: string(s.Hash)}
+		if before := d.records.sources[s.Ref]; before != nil {
+			after.LastChangeTime = before.LastChangeTime
+			if s.State != v1alpha1.SourcePresent {
+				after.Hash = before.Hash
+			}
+			if sourceChanged(before, s) {
+				after.LastChangeTime = &metav1.Time{Time: d.in.Now}
+			}
+		}
+		d.status.Sources = append(d.status.Sources, after)
+		if !s.ForgetAt.IsZero() && (d.LookAgain.IsZero() || s.ForgetAt.Before(d.LookAgain)) {
+			d.LookAgain = s.ForgetAt
+		}
+	}
+}
+
+// sourceChanged tells whether content changed, appeared or disappeared since the record was made.
+func sourceChanged(before *v1alpha1.SourceStatus, now Source) bool {
+	present := now.State == v1alpha1.SourcePresent
+	switch before.State {
+	case v1alpha1.SourcePresent:
+		recorded := digest.Hash(before.Hash)
+		return now.State == v1alpha1.SourceMissing ||
+			present && recorded.Comparable(now.Hash) && recorded != now.Hash
+	case v1alpha1.SourceMissing:
+		return present
+	case v1alpha1.SourceIgnored, v1alpha1.SourceUnreadable:
+	}
+	return false
+}
+
+// decideTarget makes the row of a target, as far as that can be said before restarts are made.
+func (d *Decision) decideTarget(target Target) *row {
+	r := &row{target: target, restart: -1}
+	recorded := d.records.targets[target.Ref]
+	r.after = v1alpha1.TargetStatus{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name}
+	if recorded != nil {
+		r.after.Restarts, r.after.LastRestartTime = recorded.Restarts, recorded.LastRestartTime
+	}
+	switch {
+	case target.Unreadable:
+		r.keep(recorded)
+		return r
+	case target.Workload == nil:
+		r.set(v1alpha1.TargetMissing, v1alpha1.ReasonNotFound, missingTarget(target))
+		return r
+	case target.Workload.Ignored:
+		r.set(v1alpha1.TargetIgnored, v1alpha1.ReasonIgnoredByAnnotation, ignoredTarget(target))
+		return r
+	}
+	r.after.UID = string(target.Workload.UID)
+	if recorded != nil && recorded.UID == r.after.UID && recorded.State != v1alpha1.TargetIgnored {
+		r.before = recorded
+	}
+	d.compare(r)
+	d.resume(r)
+	d.settle(r)
+	return r
+}
+
+// compare finds the changes between what is recorded of each pair and what is observed.
+func (d *Decision) compare(r *row) {
+	for _, pair := range r.target.Pairs {
+		record := r.record(pair.Source)
+		if record == nil {
+			record = d.firstRecord(r, pair)
+		}
+		if record == nil {
+			continue // not readable, and never was
+		}
+		changes := changesOf(pair, record, r.owed())
+		calls := slices.ContainsFunc(changes, func(c v1alpha1.Change) bool { return slices.Contains(pair.RestartOn, c) })
+		advanced := advance(pair, *record)
+		switch {
+		case len(changes) == 0:
+			r.after.Sources = append(r.after.Sources, rebase(pair, *record))
+		case r.target.Workload.Rollout.ReadsAtNextRun: // E22
+			d.events = append(d.events, readsAtNextRun(r, change{Pair: pair, as: changes[0]}))
+			r.after.Sources = append(r.after.Sources, advanced)
+		case calls:
+			r.stale = append(r.stale, change{Pair: pair, as: changes[0]})
+			r.after.Sources = append(r.after.Sources, *record)
+		default: // E4: the change calls for no restart
+			d.noRestart(r, change{Pair: pair, as: changes[0]})
+			r.after.Sources = append(r.after.Sources, unlessDeleted(pair, *record, advanced))
+		}
+		r.applied = append(r.applied, advanced)
+	}
+}
+
+// firstRecord is the record of a pair that has none: a baseline, which never restarts anything (E5).
+//
+// A source that a selector newly matches was absent before as far as the pair goes, if the spec lists
+// Added, and is the same, and the target isn't new (E6).
+func (d *Decision) firstRecord(r *row, pair Pair) *v1alpha1.AppliedSource {
+	if pair.State == v1alpha1.SourceUnreadable {
+		return nil
+	}
+	record := v1alpha1.AppliedSource{Kind: pair.Source.Kind, Name: pair.Source.Name}
+	appeared := pair.Selected && pair.State == v1alpha1.SourcePresent && r.before != nil &&
+		d.in.Recorded.ObservedGeneration == d.in.Generation && slices.Contains(pair.RestartOn, v1alpha1.Added)
+	if appeared {
+		record.Absent = true
+		return &record
+	}
+	record = advance(pair, record)
+	return &record
+}
+
+// changesOf tells in which ways the pair differs from its record (E6), most telling first. Hashes of
+// different formats can't be compared: that is no change (E3, E5), unless a restart is owed anyway.
+func changesOf(pair Pair, record *v1alpha1.AppliedSource, owed bool) []v1alpha1.Change {
+	applied := digest.Hash(record.AppliedHash)
+	present := pair.State == v1alpha1.SourcePresent
+	switch {
+	case pair.State == v1alpha1.SourceUnreadable:
+		return nil
+	case !present && !record.Absent:
+		return []v1alpha1.Change{v1alpha1.Deleted}
+	case !present:
+		return nil
+	}
+	differs := applied != "" && (applied.Comparable(pair.Hash) && applied != pair.Hash || !applied.Comparable(pair.Hash) && owed)
+	switch {
+	case record.Absent && differs:
+		return []v1alpha1.Change{v1alpha1.Added, v1alpha1.Modified}
+	case record.Absent:
+		return []v1alpha1.Change{v1alpha1.Added}
+	case differs:
+		return []v1alpha1.Change{v1alpha1.Modified}
+	}
+	return nil
+}
+
+// advance is the record once the target's pods are started for what is observed.
+func advance(pair Pair, record v1alpha1.AppliedSource) v1alpha1.AppliedSource {
+	switch pair.State {
+	case v1alpha1.SourcePresent:
+		record.AppliedHash, record.Absent = string(pair.Hash), false
+	case v1alpha1.SourceMissing:
+		record.Absent = true
+	case v1alpha1.SourceUnreadable, v1alpha1.SourceIgnored:
+	}
+	return record
+}
+
+// rebase takes over a hash of another format as a baseline (E3).
+func rebase(pair Pair, record v1alpha1.AppliedSource) v1alpha1.AppliedSource {
+	if pair.State == v1alpha1.SourcePresent && !digest.Hash(record.AppliedHash).Comparable(pair.Hash) {
+		return advance(pair, record)
+	}
+	return record
+}
+
+// unlessDeleted keeps the record of a source that is gone without a restart: when it comes back, it
+// is compared with what it was before (E6).
+func unlessDeleted(pair Pair, record, advanced v1alpha1.AppliedSource) v1alpha1.AppliedSource {
+	if pair.State == v1alpha1.SourceMissing {
+		return record
+	}
+	return advanced
+}
+
+// resume brings the record up to date if the pod template shows that a restart was made by a pass
+// whose record was lost (E9).
+func (d *Decision) resume(r *row) {
+	mark := workload.ParseMark(r.target.Workload.RestartMarks[d.in.Name])
+	switch {
+	case r.target.Workload.Rollout.ReadsAtNextRun:
+	case r.before == nil: // E8: a new row starts its count from the number it finds
+		r.after.Restarts = max(r.after.Restarts, mark.Number)
+	case mark.Number <= r.after.Restarts: // E10: a missing or older mark is no change
+	case r.unreadable():
+		r.undecided = true
+	case mark.Digest == r.digest():
+		r.after.Restarts = mark.Number
+		r.resumed = true
+	default: // made for content that is no longer there
+		r.after.Restarts = mark.Number
+		if len(r.stale) == 0 {
+			r.stale = r.everyPair()
+		}
+	}
+}
+
+// settle decides the state of the row.
+func (d *Decision) settle(r *row) {
+	cause := r.cause(d.in)
+	switch {
+	case r.undecided:
+		r.keep(r.before)
+	case r.resumed:
+		d.restarted(r, r.after.Restarts, cause)
+		r.follow(true)
+	case len(r.stale) == 0:
+		d.follow(r)
+	case d.in.Mode == v1alpha1.ModeDryRun:
+		d.hold(r, v1alpha1.ReasonDryRun, cause)
+	case d.in.Mode == v1alpha1.ModeSuspended:
+		d.hold(r, v1alpha1.ReasonSuspended, cause)
+	default:
+		r.restart = len(d.Restarts)
+		d.Restarts = append(d.Restarts, Restart{
+			Workload: r.target.Workload,
+			Mark:     workload.Mark{Number: r.after.Restarts + 1, Digest: r.digest()},
+			Cause:    cause,
+		})
+		r.after.Message = cause
+	}
+}
+
+// hold makes a restart wait for another mode (E19). The pairs stay as they are, so nothing is lost.
+func (d *Decision) hold(r *row, reason, cause string) {
+	r.set(v1alpha1.TargetPending, reason, cause)
+	if r.before == nil || r.before.State != v1alpha1.TargetPending || r.before.Reason != reason || r.before.Message != cause {
+		d.events = append(d.events, held(r, d.in.Mode, cause))
+	}
+}
+
+// follow follows the rollout of a target that is not stale.
+func (d *Decision) follow(r *row) {
+	if r.before == nil {
+		r.follow(false)
+		return
+	}
+	r.set(r.before.State, r.before.Reason, r.before.Message)
+	switch r.before.State {
+	case v1alpha1.TargetUpToDate:
+		return // what happens to its pods from now on is not of this operator's making
+	case v1alpha1.TargetPending:
+		r.after.Message = "the change was taken back before a restart was made"
+	case v1alpha1.TargetRollingOut, v1alpha1.TargetFailed, v1alpha1.TargetBlocked, v1alpha1.TargetMissing, v1alpha1.TargetIgnored:
+	}
+	restarted := r.after.LastRestartTime != nil
+	r.follow(restarted)
+	if restarted && r.after.State != r.before.State {
+		d.events = append(d.events, rolloutChanged(r)...)
+	}
+}
+
+// noRestart tells of a change that calls for no restart, when it is seen for the first time.
+func (d *Decision) noRestart(r *row, c change) {
+	if c.as == v1alpha1.Deleted {
+		before := d.records.sources[c.Source]
+		if before == nil || before.State == v1alpha1.SourceMissing {
+			return // its pair isn't advanced, so the change is seen in every pass
+		}
+	}
+	d.events = append(d.events, notRestarted(r, c))
+}
+
+func newRecords(status *v1alpha1.ConfigWatchStatus) records {
+	r := records{
+		sources: make(map[source.Ref]*v1alpha1.SourceStatus, len(status.Sources)),
+		targets: make(map[workload.Ref]*v1alpha1.TargetStatus, len(status.Targets)),
+	}
+	for i := range status.Sources {
+		s := &status.Sources[i]
+		r.sources[source.Ref{Kind: s.Kind, Name: s.Name}] = s
+	}
+	for i := range status.Targets {
+		t := &status.Targets[i]
+		r.targets[workload.Ref{APIVersion: t.APIVersion, Kind: t.Kind, Name: t.Name}] = t
+	}
+	return r
+}

@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package selection
+
+import (
+	"slices"
+
+	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/digest"
+	"github.com/ktechhub/configwatch/internal/plan"
+	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/workload"
+)
+
+// pair says which sources each target depends on.
+func (o *observer) pair() {
+	recorded := o.recordedHashes()
+	pairs := 0
+	for i := range o.out.Targets {
+		target := &o.out.Targets[i]
+		if target.Workload == nil || target.Workload.Ignored {
+			continue
+		}
+		for _, ref := range o.sourcesOf(target.Workload, o.followed[i]) {
+			target.Pairs = append(target.Pairs, o.pairOf(ref, recorded[pairKey{target.Ref, ref}]))
+		}
+		pairs += len(target.Pairs)
+	}
+	switch {
+	case len(o.out.Targets) > maxMatches:
+		o.incomplete(v1alpha1.ReasonTooManyMatches,
+			"there are %d targets: narrow spec.targets or spec.sources to at most %d", len(o.out.Targets), maxMatches)
+	case len(o.order) > maxMatches:
+		o.incomplete(v1alpha1.ReasonTooManyMatches,
+			"there are %d sources: narrow spec.sources to at most %d", len(o.order), maxMatches)
+	case pairs > maxPairs:
+		o.incomplete(v1alpha1.ReasonTooManyMatches,
+			"%d targets depend on %d sources in %d pairs: narrow them to at most %d pairs, by follow: Referenced or in several ConfigWatches",
+			len(o.out.Targets), len(o.order), pairs, maxPairs)
+	}
+}
+
+type pairKey struct {
+	target workload.Ref
+	source source.Ref
+}
+
+// recordedHashes are the applied hashes by pair, to tell which keys changed since.
+func (o *observer) recordedHashes() map[pairKey]digest.Hash {
+	hashes := map[pairKey]digest.Hash{}
+	for i := range o.cw.Status.Targets {
+		t := &o.cw.Status.Targets[i]
+		target := workload.Ref{APIVersion: t.APIVersion, Kind: t.Kind, Name: t.Name}
+		for j := range t.Sources {
+			s := &t.Sources[j]
+			hashes[pairKey{target, source.Ref{Kind: s.Kind, Name: s.Name}}] = digest.Hash(s.AppliedHash)
+		}
+	}
+	return hashes
+}
+
+// sourcesOf are the sources that a target depends on, without those that are ignored.
+func (o *observer) sourcesOf(w *workload.Workload, follow v1alpha1.Follow) []source.Ref {
+	var refs []source.Ref
+	for _, ref := range o.order {
+		if o.selected[ref].state == v1alpha1.SourceIgnored {
+			continue
+		}
+		if follow == v1alpha1.FollowDeclared || w.Uses(ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+func (o *observer) pairOf(ref source.Ref, recorded digest.Hash) plan.Pair {
+	s := o.selected[ref]
+	pair := plan.Pair{Source: ref, State: s.state, RestartOn: []v1alpha1.Change{v1alpha1.Modified}}
+	var keys []string
+	if s.entry != nil {
+		keys = s.entry.Keys
+		pair.Selected = s.entry.Selector != nil
+		if len(s.entry.RestartOn) > 0 {
+			pair.RestartOn = s.entry.RestartOn
+		}
+	}
+	if s.observed == nil {
+		return pair
+	}
+	pair.Hash = s.observed.Content.Hash(keys)
+	if recorded != "" && recorded != pair.Hash {
+		pair.ChangedKeys, pair.KeysKnown = o.sources.ChangedKeys(s.observed, keys, recorded)
+	}
+	return pair
+}
+
+// result is the observation.
+func (o *observer) result() plan.Observation {
+	for _, ref := range o.order {
+		s := o.selected[ref]
+		observed := plan.Source{Ref: ref, State: s.state, ForgetAt: s.forgetAt}
+		switch {
+		case s.observed != nil:
+			observed.Hash = s.observed.Content.Hash(nil)
+		case s.state == v1alpha1.SourceMissing:
+			observed.Hint = o.nearestSource(ref)
+		}
+		o.out.Sources = append(o.out.Sources, observed)
+	}
+	return o.out
+}
+
+func (o *observer) nearestSource(ref source.Ref) string {
+	var names []string
+	for _, s := range o.sources.List(o.namespace(), ref.Kind) {
+		names = append(names, s.Name)
+	}
+	return didYouMean(ref.Name, names)
+}
+
+func (o *observer) nearestWorkload(kind, name string) string {
+	var names []string
+	for _, w := range o.workloads.List(o.namespace(), kind) {
+		names = append(names, w.Name)
+	}
+	return didYouMean(name, names)
+}
+
+// didYouMean suggests the name that takes the fewest edits to get to, if they are few.
+func didYouMean(name string, names []string) string {
+	best, fewest := "", max(2, len(name)/3)+1
+	slices.Sort(names)
+	for _, candidate := range names {
+		if edits := distance(name, candidate, fewest); edits < fewest {
+			best, fewest = candidate, edits
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
+}
+
+// distance is the Levenshtein distance of two names, or limit if it is at least that.
+func distance(a, b string, limit int) int {
+	if abs(len(a)-len(b)) >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, row[j+1]+1, row[j]+1)
+		}
+	}
+	return min(row[len(b)], limit)
+}
+
+func abs(n int) int {
+	return max(n, -n)
+}

@@ -1,0 +1,237 @@
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/lru"
+
+	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/digest"
+	"github.com/ktechhub/configwatch/internal/informer"
+)
+
+const (
+	// notHelm keeps Helm's release Secrets, which are large and nobody's configuration, off the wire.
+	notHelm = "type!=helm.sh/release.v1"
+
+	// rememberedSources is how many sources that changed lately have their former contents kept, so
+	// that messages can name the changed keys.
+	rememberedSources = 1024
+	// rememberedContents is how many former contents are kept of each.
+	rememberedContents = 8
+)
+
+// Cache is all sources of the watched namespaces.
+type Cache struct {
+	kinds  map[v1alpha1.SourceKind]*informer.Informer[*Source]
+	former *lru.Cache
+
+	mu sync.Mutex // guards the values in former
+}
+
+// memory is the former contents of one source, oldest first.
+type memory []digest.Content
+
+type memoryKey struct {
+	namespace string
+	ref       Ref
+}
+
+// NewCache makes a Cache of the namespaces; one empty string stands for all. Secrets are digested
+// with the keyed hasher.
+func NewCache(client kubernetes.Interface, namespaces []string, keyed *digest.Hasher) (*Cache, error) {
+	reduce := reducer{plain: digest.Plain(), keyed: keyed}.reduce
+	configMaps, err := informer.New(informer.Options[*Source]{
+		Resource:   "configmaps",
+		Namespaces: namespaces,
+		Type:       &corev1.ConfigMap{},
+		Reduce:     reduce,
+		Client: func(namespace string) informer.ListWatcher {
+			return listWatcher[*corev1.ConfigMapList](client, client.CoreV1().ConfigMaps(namespace))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := informer.New(informer.Options[*Source]{
+		Resource:      "secrets",
+		Namespaces:    namespaces,
+		FieldSelector: notHelm,
+		Type:          &corev1.Secret{},
+		Reduce:        reduce,
+		Client: func(namespace string) informer.ListWatcher {
+			return listWatcher[*corev1.SecretList](client, client.CoreV1().Secrets(namespace))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache{
+		kinds: map[v1alpha1.SourceKind]*informer.Informer[*Source]{
+			v1alpha1.ConfigMap: configMaps,
+			v1alpha1.Secret:    secrets,
+		},
+		former: lru.New(rememberedSources),
+	}
+	return c, nil
+}
+
+type typedClient[L runtime.Object] interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+func listWatcher[L runtime.Object](client kubernetes.Interface, typed typedClient[L]) informer.ListWatcher {
+	return informer.ListWatcher{
+		Client: client,
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return typed.List(ctx, o)
+		},
+		Watch: typed.Watch,
+	}
+}
+
+// OnChange calls the function for each source that appears (before is nil), goes (after is nil), or
+// changes in content, labels or whether it is ignored. It must be called before Start.
+func (c *Cache) OnChange(call func(before, after *Source)) error {
+	for _, kind := range c.kinds {
+		err := kind.OnChange(func(before, after *Source) {
+			if before != nil && after != nil && !differs(before, after) {
+				return
+			}
+			c.remember(before, after)
+			call(before, after)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnState calls the function when Readable may have changed. It must be called before Start.
+func (c *Cache) OnState(call func()) {
+	for _, kind := range c.kinds {
+		kind.OnState(call)
+	}
+}
+
+// Start runs until the context is done.
+func (c *Cache) Start(ctx context.Context) error {
+	var running sync.WaitGroup
+	errs := make(chan error, len(c.kinds))
+	for _, kind := range c.kinds {
+		running.Go(func() { errs <- kind.Start(ctx) })
+	}
+	running.Wait()
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// NeedLeaderElection is false: every replica keeps its cache fresh.
+func (c *Cache) NeedLeaderElection() bool {
+	return false
+}
+
+// Settled tells whether everything has been read, or has turned out not to be readable.
+func (c *Cache) Settled() bool {
+	for _, kind := range c.kinds {
+		if !kind.Settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// Readable is nil while all sources of the kind in the namespace are known. An empty namespace asks
+// for all of them.
+func (c *Cache) Readable(kind v1alpha1.SourceKind, namespace string) error {
+	inf, ok := c.kinds[kind]
+	if !ok {
+		return fmt.Errorf("%s is not a kind of source", kind)
+	}
+	return inf.Health(namespace)
+}
+
+// Get is a source, or nil if it doesn't exist.
+func (c *Cache) Get(namespace string, ref Ref) *Source {
+	s, _ := c.kinds[ref.Kind].Get(namespace, ref.Name)
+	return s
+}
+
+// List is all sources of a kind in a namespace, in no order.
+func (c *Cache) List(namespace string, kind v1alpha1.SourceKind) []*Source {
+	return c.kinds[kind].List(namespace)
+}
+
+// remember keeps the content that a source had before a change.
+func (c *Cache) remember(before, after *Source) {
+	if before == nil || after != nil && before.Content.Equal(after.Content) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := memoryKey{namespace: before.Namespace, ref: before.Ref()}
+	var contents memory
+	if value, ok := c.former.Get(key); ok {
+		contents, _ = value.(memory)
+	}
+	contents = append(slices.Clone(contents), before.Content)
+	if len(contents) > rememberedContents {
+		contents = contents[1:]
+	}
+	c.former.Add(key, contents)
+}
+
+// ChangedKeys is the names of the keys, of those given or of all, in which a source differs from the
+// content that had the hash. It is not known for content from before the operator's start.
+func (c *Cache) ChangedKeys(s *Source, keys []string, from digest.Hash) (changed []string, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	value, ok := c.former.Get(memoryKey{namespace: s.Namespace, ref: s.Ref()})
+	if !ok {
+		return nil, false
+	}
+	contents, _ := value.(memory)
+	for _, content := range slices.Backward(contents) {
+		if content.Hash(keys) == from {
+			return within(digest.ChangedKeys(content, s.Content), keys), true
+		}
+	}
+	return nil, false
+}
+
+func within(changed, keys []string) []string {
+	if len(keys) == 0 {
+		return changed
+	}
+	return slices.DeleteFunc(changed, func(key string) bool { return !slices.Contains(keys, key) })
+}

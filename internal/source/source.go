@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package source
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/digest"
+)
+
+// Ref names a source within a namespace.
+type Ref struct {
+	Kind v1alpha1.SourceKind
+	Name string
+}
+
+// String is the reference as messages have it, such as "ConfigMap app-config".
+func (r Ref) String() string {
+	return string(r.Kind) + " " + r.Name
+}
+
+// Source is a ConfigMap or Secret without its values. It is shared and must not be changed.
+type Source struct {
+	// ObjectMeta has the namespace, name, uid, resource version and labels, and nothing else.
+	metav1.ObjectMeta
+	// Kind is ConfigMap or Secret.
+	Kind v1alpha1.SourceKind
+	// Ignored tells that the source is annotated to be left out.
+	Ignored bool
+	// Content is the digests of the data.
+	Content digest.Content
+}
+
+// Ref is the name of the source within its namespace.
+func (s *Source) Ref() Ref {
+	return Ref{Kind: s.Kind, Name: s.Name}
+}
+
+// reducer makes Sources. Secrets are digested with the operator's key (E2).
+type reducer struct {
+	plain, keyed *digest.Hasher
+}
+
+func (r reducer) reduce(in runtime.Object) *Source {
+	switch object := in.(type) {
+	case *corev1.ConfigMap:
+		s := fromMeta(v1alpha1.ConfigMap, &object.ObjectMeta)
+		s.Content = r.plain.Content(object.Data, object.BinaryData)
+		return s
+	case *corev1.Secret:
+		s := fromMeta(v1alpha1.Secret, &object.ObjectMeta)
+		s.Content = r.keyed.SecretContent(object.Data)
+		return s
+	default:
+		return nil
+	}
+}
+
+func fromMeta(kind v1alpha1.SourceKind, meta *metav1.ObjectMeta) *Source {
+	return &Source{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       meta.Namespace,
+			Name:            meta.Name,
+			UID:             meta.UID,
+			ResourceVersion: meta.ResourceVersion,
+			Labels:          meta.Labels,
+		},
+		Kind:    kind,
+		Ignored: meta.Annotations[v1alpha1.IgnoreAnnotation] == "true",
+	}
+}
+
+// differs tells whether something that matters is another: content, labels (for selectors), whether
+// it is ignored. Other metadata, resyncs and writes that change nothing don't matter (E1).
+func differs(before, after *Source) bool {
+	return before.UID != after.UID || before.Ignored != after.Ignored || !before.Content.Equal(after.Content) ||
+		!labels.Equals(before.Labels, after.Labels)
+}
