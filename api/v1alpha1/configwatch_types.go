@@ -87,7 +87,7 @@ type ConfigWatchSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",messageExpression="self.map(a, has(a.name) && !self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name), a.kind + ' ' + a.name)[0] + ' is listed twice: list it once, with all of its keys and restartOn'"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",message="a source is listed twice: list it once, with all of its keys and restartOn",messageExpression="self.map(a, has(a.name) && !self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name), a.kind + ' ' + a.name)[0] + ' is listed twice: list it once, with all of its keys and restartOn'"
 	Sources []SourceSelector `json:"sources,omitempty"`
 
 	// targets are the workloads that are restarted, in this ConfigWatch's namespace; at most 64.
@@ -97,7 +97,7 @@ type ConfigWatchSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",messageExpression="self.map(a, has(a.name) && !self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name), a.kind + ' ' + a.name)[0] + ' is listed twice: list it once'"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",message="a target is listed twice: list it once",messageExpression="self.map(a, has(a.name) && !self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name), a.kind + ' ' + a.name)[0] + ' is listed twice: list it once'"
 	Targets []TargetSelector `json:"targets,omitempty"`
 }
 
@@ -115,7 +115,7 @@ type SourceSelector struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || !format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
 	Name string `json:"name,omitempty"`
 
 	// selector selects all ConfigMaps or Secrets of the namespace whose labels match; at most
@@ -136,7 +136,7 @@ type SourceSelector struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:items:XValidation:rule="self == '' || (self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..'))",message="not a valid key: use letters, digits, '-', '_' and '.', other than '.' alone or '..' at the start"
+	// +kubebuilder:validation:items:XValidation:rule="size(self) == 0 || (self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..'))",message="not a valid key: use letters, digits, '-', '_' and '.', other than '.' alone or '..' at the start"
 	Keys []string `json:"keys,omitempty"`
 
 	// restartOn lists the changes that restart targets: Added (absent to present), Modified
@@ -155,9 +155,9 @@ type SourceSelector struct {
 // +kubebuilder:validation:XValidation:rule="self.kind != 'Job'",fieldPath=".kind",message="a Job can't be restarted, its pod template is immutable: name the CronJob that makes it, or delete and re-create the Job"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'Pod'",fieldPath=".kind",message="a Pod can't be restarted, it is immutable: name the Deployment, StatefulSet or DaemonSet that owns it"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'ReplicaSet'",fieldPath=".kind",message="a ReplicaSet doesn't replace its pods when its template changes: name the Deployment that owns it"
-// +kubebuilder:validation:XValidation:rule="self.kind in ['', 'Job', 'Pod', 'ReplicaSet', 'Deployment', 'StatefulSet', 'DaemonSet', 'CronJob']",fieldPath=".kind",messageExpression="self.kind + ' is not a kind that can be restarted: use Deployment, StatefulSet, DaemonSet or CronJob'"
-// +kubebuilder:validation:XValidation:rule="!(self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']) || !has(self.apiVersion) || self.apiVersion in ['', 'apps/v1']",fieldPath=".apiVersion",messageExpression="'the apiVersion of a ' + self.kind + ' is apps/v1, not ' + self.apiVersion + ': correct it, or leave it out'"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'CronJob' || !has(self.apiVersion) || self.apiVersion in ['', 'batch/v1']",fieldPath=".apiVersion",messageExpression="'the apiVersion of a CronJob is batch/v1, not ' + self.apiVersion + ': correct it, or leave it out'"
+// +kubebuilder:validation:XValidation:rule="size(self.kind) == 0 || self.kind in ['Job', 'Pod', 'ReplicaSet', 'Deployment', 'StatefulSet', 'DaemonSet', 'CronJob']",fieldPath=".kind",message="not a kind that can be restarted: use Deployment, StatefulSet, DaemonSet or CronJob",messageExpression="self.kind + ' is not a kind that can be restarted: use Deployment, StatefulSet, DaemonSet or CronJob'"
+// +kubebuilder:validation:XValidation:rule="!(self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']) || !has(self.apiVersion) || size(self.apiVersion) == 0 || self.apiVersion == 'apps/v1'",fieldPath=".apiVersion",message="the apiVersion of a Deployment, StatefulSet or DaemonSet is apps/v1: correct it, or leave it out",messageExpression="'the apiVersion of a ' + self.kind + ' is apps/v1, not ' + self.apiVersion + ': correct it, or leave it out'"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'CronJob' || !has(self.apiVersion) || size(self.apiVersion) == 0 || self.apiVersion == 'batch/v1'",fieldPath=".apiVersion",message="the apiVersion of a CronJob is batch/v1: correct it, or leave it out",messageExpression="'the apiVersion of a CronJob is batch/v1, not ' + self.apiVersion + ': correct it, or leave it out'"
 // +structType=atomic
 type TargetSelector struct {
 	// apiVersion is the API group and version of the kind: apps/v1 for Deployment, StatefulSet and
@@ -178,7 +178,7 @@ type TargetSelector struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || !format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
 	Name string `json:"name,omitempty"`
 
 	// selector selects all workloads of the kind in the namespace whose labels match; at most

@@ -16,7 +16,7 @@ limitations under the License.
 
 package v1alpha1
 
-// Annotations. Each is read or written on the kind of object that its comment names.
+// Annotations. What they are read or written on is said with each.
 const (
 	// RestartAnnotationPrefix, followed by the name of a ConfigWatch, is the annotation on a target's
 	// pod template by which it is restarted. Its value is "<number of the restart>-<digest of the
@@ -67,9 +67,9 @@ const (
 
 // Reasons of conditions and of targets.
 const (
-	// ReasonDryRun: spec.mode is DryRun, and a target would be restarted.
+	// ReasonDryRun: a target would be restarted if spec.mode were not DryRun.
 	ReasonDryRun = "DryRun"
-	// ReasonSuspended: spec.mode is Suspended, and a restart waits for Active.
+	// ReasonSuspended: a restart waits until spec.mode is no longer Suspended.
 	ReasonSuspended = "Suspended"
 	// ReasonPermissionDenied: the operator's role lacks a permission.
 	ReasonPermissionDenied = "PermissionDenied"
