@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package controlplane
 
 import (
@@ -43,8 +44,7 @@ func (b *builder) compile(ctx context.Context, component Component, path string)
 
 	started := time.Now()
 	stop := every(15*time.Second, func() {
-		packages, last := output.progress()
-		b.say("%s: %s, %d packages compiled, last %s", name, time.Since(started).Round(time.Second), packages, last)
+		b.say("%s: %s, %s", name, time.Since(started).Round(time.Second), output.progress())
 	})
 	err := cmd.Run()
 	stop()
@@ -134,16 +134,17 @@ func (o *compilerOutput) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-func (o *compilerOutput) progress() (packages int, last string) {
+func (o *compilerOutput) progress() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	packages, last := 0, "reading or linking"
 	for line := range strings.Lines(o.text.String()) {
 		last = strings.TrimSpace(line)
 		if !strings.HasPrefix(last, "go: ") {
 			packages++
 		}
 	}
-	return packages, last
+	return fmt.Sprintf("%d packages compiled: %s", packages, last)
 }
 
 func (o *compilerOutput) tail() string {

@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package controlplane
 
 import (
@@ -55,9 +56,9 @@ func sources() map[Component]source {
 	return map[Component]source{
 		Etcd:              {"kubernetes", "go.etcd.io/etcd/server/v3", "", "1 to 2 minutes"},
 		APIServer:         {"kubernetes", kubernetes, "/cmd/kube-apiserver", "10 minutes"},
-		Kubectl:           {"kubernetes", kubernetes, "/cmd/kubectl", "2 minutes"},
-		ControllerManager: {"kubernetes", kubernetes, "/cmd/kube-controller-manager", "4 minutes"},
-		Scheduler:         {"kubernetes", kubernetes, "/cmd/kube-scheduler", "1 minute"},
+		Kubectl:           {"kubernetes", kubernetes, "/cmd/kubectl", "1 minute"},
+		ControllerManager: {"kubernetes", kubernetes, "/cmd/kube-controller-manager", "3 minutes"},
+		Scheduler:         {"kubernetes", kubernetes, "/cmd/kube-scheduler", "half a minute"},
 		Kwok:              {"kwok", "sigs.k8s.io/kwok", "/cmd/kwok", "4 minutes"},
 	}
 }

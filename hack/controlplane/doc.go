@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package controlplane builds and runs a real Kubernetes control plane on a bare machine, for the demo, the tests and
 // the benchmarks alike. The programs come from Go modules (the folders kubernetes and kwok pin them); no container
 // engine, cluster or download site is needed. A Plane listens on loopback only, keeps its state in a temporary folder,

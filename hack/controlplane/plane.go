@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package controlplane
 
 import (
@@ -33,14 +34,14 @@ import (
 
 // Options say what Start runs. The zero value is an API server alone.
 type Options struct {
-	// Components to run. Etcd and APIServer always run; Kwok needs ControllerManager. Default: Envtest().
+	// Components to run. Etcd and APIServer always run; Kwok needs ControllerManager. Default: Envtest.
 	Components []Component
-	// Args are added to those of a component.
+	// Args are added to those of a component. Its working directory is the state folder.
 	Args map[Component][]string
 	// AuditLog is the path of a file that gets a line of JSON for each request that the API server has answered (an
 	// Event of audit.k8s.io/v1 at the level Metadata). Default: none.
 	AuditLog string
-	// LogDir is the folder that keeps a log of each component. Default: logs are removed by Stop.
+	// LogDir is a folder, made if need be, that keeps the log of each component. Default: Stop removes the logs.
 	LogDir string
 	// Progress gets what is done when programs must be built first. Default: os.Stderr.
 	Progress io.Writer
@@ -66,11 +67,9 @@ type Plane struct {
 // created in the namespace default; with Kwok, the node NodeName is ready for them. Programs that are not in the
 // user's cache are built first. Ctx bounds the start only: the plane runs until Stop.
 func Start(ctx context.Context, options Options) (*Plane, error) {
-	if len(options.Components) == 0 {
-		options.Components = Envtest()
-	}
-	if slices.Contains(options.Components, Kwok) && !slices.Contains(options.Components, ControllerManager) {
-		return nil, fmt.Errorf("%s needs %s, which makes its node usable", Kwok, ControllerManager)
+	options, err := options.complete()
+	if err != nil {
+		return nil, err
 	}
 	programs, err := findOrBuild(ctx, options)
 	if err != nil {
@@ -94,16 +93,40 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 	return p, nil
 }
 
+func (o Options) complete() (Options, error) {
+	if len(o.Components) == 0 {
+		o.Components = Envtest()
+	}
+	for _, always := range []Component{APIServer, Etcd} {
+		if !slices.Contains(o.Components, always) {
+			o.Components = append([]Component{always}, o.Components...)
+		}
+	}
+	if slices.Contains(o.Components, Kwok) && !slices.Contains(o.Components, ControllerManager) {
+		return o, fmt.Errorf("%s needs %s, which makes its node usable", Kwok, ControllerManager)
+	}
+	if o.Progress == nil {
+		o.Progress = os.Stderr
+	}
+	if o.LogDir != "" {
+		if err := os.MkdirAll(o.LogDir, 0o755); err != nil {
+			return o, fmt.Errorf("making the folder of logs: %w", err)
+		}
+	}
+	if o.AuditLog != "" {
+		var err error
+		if o.AuditLog, err = filepath.Abs(o.AuditLog); err != nil {
+			return o, fmt.Errorf("finding the audit log: %w", err)
+		}
+	}
+	return o, nil
+}
+
 func findOrBuild(ctx context.Context, options Options) (string, error) {
-	components := append([]Component{Etcd, APIServer}, options.Components...)
-	if dir, err := Path(components); err == nil {
+	if dir, err := Path(options.Components); err == nil {
 		return dir, nil
 	}
-	progress := options.Progress
-	if progress == nil {
-		progress = os.Stderr
-	}
-	return Build(ctx, components, progress)
+	return Build(ctx, options.Components, options.Progress)
 }
 
 // start runs the components in the order in which they need each other.
@@ -122,7 +145,7 @@ func (p *Plane) start(ctx context.Context) error {
 		{Kwok, p.startKwok},
 	}
 	for _, s := range starts {
-		if s.component != Etcd && s.component != APIServer && !p.runs(s.component) {
+		if !p.runs(s.component) {
 			continue
 		}
 		if err := s.start(ctx); err != nil {
@@ -154,7 +177,7 @@ func (p *Plane) Stop() error {
 		stopping.Wait()
 	}
 	close(p.starter)
-	defer p.lock.Close() //nolint:errcheck // the file is gone
+	defer p.lock.Close()
 	if err := os.RemoveAll(p.dir); err != nil {
 		return fmt.Errorf("removing the state folder: %w", err)
 	}

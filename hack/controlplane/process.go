@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package controlplane
 
 import (
@@ -32,7 +33,7 @@ import (
 
 const (
 	pollInterval = 50 * time.Millisecond
-	startTimeout = time.Minute     // for one component; seconds are usual
+	startTimeout = 2 * time.Minute // for one component; seconds are usual
 	stopTimeout  = 5 * time.Second // from SIGTERM to SIGKILL
 )
 
@@ -64,13 +65,13 @@ type process struct {
 	ended chan struct{} // closed when it has ended and is reaped
 }
 
-// start runs a program with nothing of the caller's environment, where variables could change what it does.
+// startProcess runs a program with nothing of the caller's environment, where variables could change what it does.
 func (s starter) startProcess(program, home, log string, args []string) (*process, error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
-	defer output.Close() //nolint:errcheck // the process has its own descriptor
+	defer output.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "TMPDIR=" + home}
 	cmd.Stdout, cmd.Stderr = output, output
@@ -88,8 +89,7 @@ func (s starter) startProcess(program, home, log string, args []string) (*proces
 
 // await polls until ready returns nil. It fails when the process ends first, or does not become ready in time.
 func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
-	errEnded := errors.New("ended")
-	var notReady error
+	errEnded, notReady := errors.New("ended"), errors.New("not asked yet")
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-p.ended:
@@ -105,7 +105,7 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 	case errors.Is(err, errEnded):
 		return fmt.Errorf("it ended (%s); its log ends with:\n%s", p.cmd.ProcessState, p.logTail())
 	default:
-		return fmt.Errorf("it was not ready in time (%w): %w; its log ends with:\n%s", err, notReady, p.logTail())
+		return fmt.Errorf("it was not ready in time: %w: %w; its log ends with:\n%s", err, notReady, p.logTail())
 	}
 }
 

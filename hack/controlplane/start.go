@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package controlplane
 
 import (
@@ -100,7 +101,10 @@ func (p *Plane) apiServerArgs(port int) []string {
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	if p.options.AuditLog != "" {
-		args = append(args, "--audit-policy-file="+p.file(auditPolicyFile), "--audit-log-path="+p.options.AuditLog)
+		args = append(args,
+			"--audit-policy-file="+p.file(auditPolicyFile),
+			"--audit-log-path="+p.options.AuditLog,
+			"--audit-log-maxsize=10000") // MB; at 100, the default, a long benchmark would see its log rotated
 	}
 	return args
 }
@@ -248,7 +252,7 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s: %s", url, response.Status, bytes.TrimSpace(body))
