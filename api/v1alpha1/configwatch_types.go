@@ -238,7 +238,7 @@ const (
 type ConfigWatchStatus struct {
 	// observedGeneration is the metadata.generation of the spec that this status is of.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Ready, which is always there, and Reconciling and Stalled, which are there
@@ -328,6 +328,7 @@ type TargetStatus struct {
 	// uid is the workload's metadata.uid: one that is deleted and created again is a new target,
 	// whose pods are new anyway.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
 
@@ -337,11 +338,13 @@ type TargetStatus struct {
 
 	// reason is a constant in CamelCase that says why the target is in this state.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
 
 	// message says it for a reader: what changed, or what is awaited. Values never appear.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
 
@@ -378,13 +381,14 @@ type AppliedSource struct {
 	Name string `json:"name,omitempty"`
 
 	// appliedHash is the digest of the content, as far as the source's keys go, that the target's
-	// pods were last started for. Empty: the source has not existed yet.
+	// pods were last started for. Omitted: the source has not existed yet.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	AppliedHash string `json:"appliedHash,omitempty"`
 
-	// absent: the target's pods were last started while the source did not exist; appliedHash is
-	// then that of the content before.
+	// absent tells that the target's pods were last started while the source did not exist;
+	// appliedHash is then that of the content before.
 	// +optional
 	Absent bool `json:"absent,omitempty"` //nolint:kubeapilinter // a fact with two values, not a choice that could grow
 }

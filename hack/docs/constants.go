@@ -127,7 +127,7 @@ func constantsOf(file *ast.File) []group {
 func (g group) constants() ([]constant, error) {
 	var constants []constant
 	for _, spec := range g.Specs {
-		value := spec.(*ast.ValueSpec) //nolint:errcheck,forcetypeassert // nothing else is in a declaration of constants
+		value := spec.(*ast.ValueSpec) // nothing else is in a declaration of constants
 		name := value.Names[0].Name
 		doc := value.Doc
 		if doc == nil && !g.Lparen.IsValid() {
@@ -147,7 +147,7 @@ func (g group) constants() ([]constant, error) {
 }
 
 func (g group) typeName() string {
-	if ident, ok := g.Specs[0].(*ast.ValueSpec).Type.(*ast.Ident); ok { //nolint:errcheck,forcetypeassert // as above
+	if ident, ok := g.Specs[0].(*ast.ValueSpec).Type.(*ast.Ident); ok {
 		return ident.Name
 	}
 	return ""

@@ -85,15 +85,18 @@ var _ = BeforeEach(func(ctx SpecContext) {
 	namespace = ns.Name
 })
 
-// create sends a ConfigWatch to the API server as it is written, in YAML, the way kubectl does: unknown and doubled
-// fields are errors.
+// create sends a ConfigWatch to the API server as it is written, in YAML.
 func create(ctx context.Context, manifest string) error {
-	return rawClient.Post().
-		AbsPath("/apis/configwatch.ktechhub.io/v1alpha1").Namespace(namespace).Resource("configwatches").
+	return request(rawClient.Post(), manifest).Do(ctx).Error()
+}
+
+// request is about a ConfigWatch in the test's namespace. Like those of kubectl, it has unknown and doubled fields
+// refused.
+func request(r *rest.Request, manifest string) *rest.Request {
+	return r.AbsPath("/apis/configwatch.ktechhub.io/v1alpha1").Namespace(namespace).Resource("configwatches").
 		Param("fieldValidation", metav1.FieldValidationStrict).
 		SetHeader("Content-Type", "application/yaml").
-		Body([]byte(manifest)).
-		Do(ctx).Error()
+		Body([]byte(manifest))
 }
 
 // withSpec is a manifest around a spec, in YAML.
@@ -112,7 +115,7 @@ func get(ctx context.Context, name string) *v1alpha1.ConfigWatch {
 // complaints are the messages of an error, each with the field it is about.
 func complaints(err error) []string {
 	GinkgoHelper()
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it as it is
+	status, ok := err.(apierrors.APIStatus)
 	Expect(ok).To(BeTrue(), "not the API server's answer: %v", err)
 	details := status.Status().Details
 	if details == nil || len(details.Causes) == 0 {
