@@ -127,9 +127,12 @@ cc:
 build: ## Build the manager, bin/manager.
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/manager ./cmd
 
+# NAMESPACE is where a manager that runs here keeps its hash key.
+NAMESPACE ?= default
+
 .PHONY: run
 run: ## Run the manager here, against the cluster of the current kubeconfig.
-	go run -ldflags "$(LDFLAGS)" ./cmd --leader-elect=false $(ARGS)
+	go run -ldflags "$(LDFLAGS)" ./cmd --leader-elect=false --namespace=$(NAMESPACE) $(ARGS)
 
 .PHONY: demo
 demo: controlplane ## Show ConfigWatch at work on a Kubernetes of its own; KEEP=1 leaves it running.
@@ -171,9 +174,9 @@ build-installer: bin/kustomize ## Write dist/install.yaml: all that a cluster ne
 	rm -rf dist/overlay
 	mkdir -p dist/overlay
 	cd dist/overlay && ../../bin/kustomize create --resources ../../config/default \
-		&& ../../bin/kustomize edit set image controller=$(IMG)
+		&& ../../bin/kustomize edit set image ghcr.io/ktechhub/configwatch=$(IMG)
 	bin/kustomize build dist/overlay > dist/install.yaml
-	@grep -qF 'image: $(IMG)' dist/install.yaml || { echo "config/ doesn't name the image controller"; exit 1; }
+	@grep -qF 'image: $(IMG)' dist/install.yaml || { echo "config/ doesn't name the image ghcr.io/ktechhub/configwatch"; exit 1; }
 
 ##@ Tools
 
