@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -76,11 +77,21 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		Now:        r.Clock.Now(),
 	})
 	outcomes := r.act(ctx, cw.Name, decision.Restarts)
+	if len(outcomes) > 0 && errors.Join(outcomes...) == nil {
+		return recordLater(), nil
+	}
 	status, news := decision.Conclude(outcomes)
 	if err := r.report(ctx, cw, status, news); err != nil {
 		return ctrl.Result{}, err
 	}
 	return r.lookAgain(decision.LookAgain), errors.Join(outcomes...)
+}
+
+// recordLater ends a pass whose restarts were all made. The next pass finds them on the pod templates
+// and records them (E9). It comes after every restart that is due, of this ConfigWatch and of others:
+// when one change concerns many workloads, none waits for the records of the others.
+func recordLater() ctrl.Result {
+	return ctrl.Result{RequeueAfter: time.Nanosecond, Priority: ptr.To(records)}
 }
 
 // waitForCaches ends a pass that can't be made yet. The caches wake every ConfigWatch when they can be

@@ -27,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -94,6 +96,13 @@ type changes struct {
 	queue atomic.Pointer[queue]
 }
 
+// Priorities of passes: those that may restart something come before those that only record what was
+// done and how a rollout goes on.
+const (
+	restarts = 0
+	records  = handler.LowPriority
+)
+
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // listen must be called before the caches are started. Until the controller runs, which is until this
@@ -143,12 +152,12 @@ func (c *changes) sourceChanged(before, after *source.Source) {
 		changed = before
 	}
 	ref, namespace := changed.Ref(), changed.Namespace
-	c.wake(namespace, bySource, indexValue(string(ref.Kind), ref.Name), nil)
-	c.wake(namespace, bySource, indexValue(string(ref.Kind), ""), func(cw *v1alpha1.ConfigWatch) bool {
+	c.wake(restarts, namespace, bySource, indexValue(string(ref.Kind), ref.Name), nil)
+	c.wake(restarts, namespace, bySource, indexValue(string(ref.Kind), ""), func(cw *v1alpha1.ConfigWatch) bool {
 		return selectsSource(cw, before) || selectsSource(cw, after)
 	})
 	for _, w := range c.workloads.Using(namespace, ref) {
-		c.wakeTargeting(w, func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Sources) == 0 })
+		c.wakeTargeting(restarts, w, func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Sources) == 0 })
 	}
 }
 
@@ -160,36 +169,36 @@ func (c *changes) workloadChanged(before, after *workload.Workload) {
 		if w == nil {
 			continue
 		}
-		c.wakeTargeting(w, nil)
+		c.wakeTargeting(records, w, nil)
 		for _, ref := range w.References {
 			withoutTargets := func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Targets) == 0 }
-			c.wake(w.Namespace, bySource, indexValue(string(ref.Kind), ref.Name), withoutTargets)
-			c.wake(w.Namespace, bySource, indexValue(string(ref.Kind), ""), withoutTargets)
+			c.wake(records, w.Namespace, bySource, indexValue(string(ref.Kind), ref.Name), withoutTargets)
+			c.wake(records, w.Namespace, bySource, indexValue(string(ref.Kind), ""), withoutTargets)
 		}
 	}
 }
 
 // wakeTargeting wakes the ConfigWatches that list the workload, or select it.
-func (c *changes) wakeTargeting(w *workload.Workload, only func(*v1alpha1.ConfigWatch) bool) {
-	c.wake(w.Namespace, byTarget, indexValue(w.Kind, w.Name), only)
-	c.wake(w.Namespace, byTarget, indexValue(w.Kind, ""), func(cw *v1alpha1.ConfigWatch) bool {
+func (c *changes) wakeTargeting(priority int, w *workload.Workload, only func(*v1alpha1.ConfigWatch) bool) {
+	c.wake(priority, w.Namespace, byTarget, indexValue(w.Kind, w.Name), only)
+	c.wake(priority, w.Namespace, byTarget, indexValue(w.Kind, ""), func(cw *v1alpha1.ConfigWatch) bool {
 		return (only == nil || only(cw)) && selectsTarget(cw, w)
 	})
 }
 
 // wake enqueues the ConfigWatches of a namespace with that value in the index.
-func (c *changes) wake(namespace, index, value string, only func(*v1alpha1.ConfigWatch) bool) {
-	c.enqueue(only, client.InNamespace(namespace), client.MatchingFields{index: value})
+func (c *changes) wake(priority int, namespace, index, value string, only func(*v1alpha1.ConfigWatch) bool) {
+	c.enqueue(priority, only, client.InNamespace(namespace), client.MatchingFields{index: value})
 }
 
 // wakeAll enqueues every ConfigWatch.
 func (c *changes) wakeAll() {
 	if c.queue.Load() != nil {
-		c.enqueue(nil)
+		c.enqueue(records, nil)
 	}
 }
 
-func (c *changes) enqueue(only func(*v1alpha1.ConfigWatch) bool, opts ...client.ListOption) {
+func (c *changes) enqueue(priority int, only func(*v1alpha1.ConfigWatch) bool, opts ...client.ListOption) {
 	q := c.queue.Load()
 	if q == nil {
 		return
@@ -203,9 +212,17 @@ func (c *changes) enqueue(only func(*v1alpha1.ConfigWatch) bool, opts ...client.
 	for i := range list.Items {
 		cw := &list.Items[i]
 		if only == nil || only(cw) {
-			(*q).Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: cw.Namespace, Name: cw.Name}})
+			add(*q, priority, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: cw.Namespace, Name: cw.Name}})
 		}
 	}
+}
+
+func add(q queue, priority int, request reconcile.Request) {
+	if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
+		return
+	}
+	q.Add(request)
 }
 
 func selectsSource(cw *v1alpha1.ConfigWatch, s *source.Source) bool {
