@@ -67,6 +67,7 @@ func main() {
 		fmt.Println(version.Version)
 		return
 	}
+	opts.capVerbosity()
 	logger := zap.New(zap.UseFlagOptions(&opts.zap))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"time"
 
+	uberzap "go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
@@ -98,6 +100,18 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.enableHTTP2, "enable-http2", false,
 		"Serve metrics by HTTP/2 too. Off, because of HTTP/2's stream cancellation and rapid reset attacks.")
 	o.zap.BindFlags(flags)
+}
+
+// mostVerbose is the highest log level. From 8 on, client-go logs the bodies of requests and responses,
+// in which Secrets have their values.
+const mostVerbose = 5
+
+// capVerbosity keeps the log level where no Secret's value can be logged, whatever the flag says.
+func (o *options) capVerbosity() {
+	const limit = zapcore.Level(-mostVerbose)
+	if o.zap.Level != nil && o.zap.Level.Enabled(limit-1) {
+		o.zap.Level = uberzap.NewAtomicLevelAt(limit)
+	}
 }
 
 // namespaces are those to watch; one empty string stands for all.
