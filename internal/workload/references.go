@@ -110,6 +110,8 @@ func (r *references) addVolume(volume *corev1.Volume) {
 			}
 		}
 	case volume.CSI != nil && volume.CSI.Driver == secretsStoreDriver:
-		r.classes = append(r.classes, volume.CSI.VolumeAttributes["secretProviderClass"])
+		if class := volume.CSI.VolumeAttributes["secretProviderClass"]; class != "" {
+			r.classes = append(r.classes, class)
+		}
 	}
 }

@@ -24,6 +24,10 @@ import (
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 )
 
+// maxNumber is the highest number of a restart that is believed: the highest that every reader of JSON
+// takes without loss. No operator gets there, and the numbers after it must not overflow.
+const maxNumber = 1 << 53
+
 // Mark is what the restart annotation says: the number of a restart, and the digest of the content
 // that it was made for.
 type Mark struct {
@@ -39,12 +43,13 @@ func (m Mark) String() string {
 // ParseMark reads the value of a restart annotation. One that the operator can't have written is as
 // good as none (E10).
 func ParseMark(value string) Mark {
-	number, digest, ok := strings.Cut(value, "-")
+	number, digest, _ := strings.Cut(value, "-")
 	n, err := strconv.ParseInt(number, 10, 64)
-	if !ok || err != nil || n < 0 || digest == "" {
+	mark := Mark{Number: n, Digest: digest}
+	if err != nil || n < 1 || n > maxNumber || digest == "" || mark.String() != value {
 		return Mark{}
 	}
-	return Mark{Number: n, Digest: digest}
+	return mark
 }
 
 type operation struct {
