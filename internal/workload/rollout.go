@@ -102,7 +102,7 @@ func statefulSetRollout(in *appsv1.StatefulSet) Rollout {
 			podNames(in.Name, first, first+replicas), in.Status.UpdatedReplicas, replicas)
 	case rollout.Progress == Complete && partition(in) > first:
 		rollout.Hold = HeldByPartition
-		rollout.Detail = fmt.Sprintf("spec.updateStrategy.rollingUpdate.partition is %d: %s stay old until it is lowered",
+		rollout.Detail = fmt.Sprintf("spec.updateStrategy.rollingUpdate.partition is %d, which keeps %s old until it is lowered",
 			partition(in), podNames(in.Name, first, min(first+replicas, partition(in))))
 	}
 	return rollout
