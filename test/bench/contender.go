@@ -66,8 +66,9 @@ func (f *floorProcess) start(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	f.command = exec.CommandContext(ctx, self, "-floor="+c.plane.Kubeconfig(),
-		"-floor-deployments="+strconv.Itoa(c.size.workloads), "-floor-shared="+strconv.Itoa(c.size.shared))
+	f.command = exec.CommandContext(ctx, self)
+	f.command.Env = append(os.Environ(), floorKubeconfig+"="+c.plane.Kubeconfig(),
+		floorDeployments+"="+strconv.Itoa(c.size.workloads), floorShared+"="+strconv.Itoa(c.size.shared))
 	f.command.Stderr = os.Stderr
 	out, err := f.command.StdoutPipe()
 	if err != nil {

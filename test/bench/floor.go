@@ -17,7 +17,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,11 +32,27 @@ import (
 // floorParallel bounds the floor's patches that are under way at once, as the manager bounds its own.
 const floorParallel = 16
 
+// The environment variables by which the benchmark runs itself as the floor.
+const (
+	floorKubeconfig  = "CONFIGWATCH_FLOOR_KUBECONFIG"
+	floorDeployments = "CONFIGWATCH_FLOOR_DEPLOYMENTS"
+	floorShared      = "CONFIGWATCH_FLOOR_SHARED"
+)
+
+func isFloor() bool {
+	return os.Getenv(floorKubeconfig) != ""
+}
+
 // runFloor is the least that can restart workloads when ConfigMaps change: a watch, a ready-made map, a
 // patch. It forgets, reports and checks nothing.
-func runFloor(ctx context.Context, kubeconfig string, deployments, shared int) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+func runFloor(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(floorKubeconfig))
 	if err != nil {
+		return err
+	}
+	deployments, errDeployments := strconv.Atoi(os.Getenv(floorDeployments))
+	shared, errShared := strconv.Atoi(os.Getenv(floorShared))
+	if err := errors.Join(errDeployments, errShared); err != nil {
 		return err
 	}
 	client, err := newClient(config)

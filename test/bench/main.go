@@ -60,22 +60,20 @@ func small() size {
 func main() {
 	smoke := flag.Bool("smoke", false, "Measure next to nothing, to see whether the benchmark works.")
 	output := flag.String("output", "bench.json", "The file to write the figures to.")
-	floorKubeconfig := flag.String("floor", "", "Run the floor against this kubeconfig. Used by the benchmark itself.")
-	floorDeployments := flag.Int("floor-deployments", 0, "How many Deployments the floor patches. Used by the benchmark itself.")
-	floorShared := flag.Int("floor-shared", 0, "How many of them read the shared ConfigMap. Used by the benchmark itself.")
+	only := flag.String("only", "", "The steps to make, separated by commas: adoption, speed, work, noise, down, kill, memory. Default: all.")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if *floorKubeconfig != "" {
-		exit(runFloor(ctx, *floorKubeconfig, *floorDeployments, *floorShared))
+	if isFloor() {
+		exit(runFloor(ctx))
 	}
 	what := standard()
 	if *smoke {
 		what = small()
 	}
 	ctrl.SetLogger(logr.Discard())
-	report, err := measure(ctx, what)
+	report, err := measure(ctx, what, *only)
 	if err != nil {
 		exit(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,8 +46,8 @@ type bench struct {
 	report    report
 }
 
-// measure makes the run.
-func measure(ctx context.Context, s size) (*report, error) {
+// measure makes the run: all steps, or only those named, separated by commas.
+func measure(ctx context.Context, s size, only string) (*report, error) {
 	binary, err := utils.BuildManager(ctx)
 	if err != nil {
 		return nil, err
@@ -67,14 +68,32 @@ func measure(ctx context.Context, s size) (*report, error) {
 			return nil, err
 		}
 	}
-	for _, step := range []func(context.Context) error{
-		b.adoption, b.speed, b.work, b.noise, b.down, b.killed, b.memory,
-	} {
-		if err := step(ctx); err != nil {
-			return nil, err
+	for _, step := range b.steps() {
+		if only != "" && !slices.Contains(strings.Split(only, ","), step.name) {
+			continue
+		}
+		if err := step.run(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
 	return &b.report, nil
+}
+
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+func (b *bench) steps() []step {
+	return []step{
+		{"adoption", b.adoption},
+		{"speed", b.speed},
+		{"work", b.work},
+		{"noise", b.noise},
+		{"down", b.down},
+		{"kill", b.killed},
+		{"memory", b.memory},
+	}
 }
 
 func progress(format string, args ...any) {
