@@ -111,14 +111,14 @@ func TestE28OnlyWhatMattersIsAChange(t *testing.T) {
 		change func(*appsv1.Deployment)
 		differ bool
 	}{
-		"nothing":              {func(*appsv1.Deployment) {}, false},
-		"resourceVersion":      {func(d *appsv1.Deployment) { d.ResourceVersion = "8" }, false},
-		"annotations":          {func(d *appsv1.Deployment) { d.Annotations["more"] = "x" }, false},
-		"managedFields":        {func(d *appsv1.Deployment) { d.ManagedFields = nil }, false},
-		"a template label":     {func(d *appsv1.Deployment) { d.Spec.Template.Labels = map[string]string{"a": "b"} }, false},
-		"another annotation":   {func(d *appsv1.Deployment) { d.Spec.Template.Annotations["more"] = "x" }, false},
-		"the heartbeat":        {func(d *appsv1.Deployment) { d.Status.Conditions[0].LastUpdateTime = metav1.Now() }, false},
-		"the same labels":      {func(d *appsv1.Deployment) { d.Labels = map[string]string{"app": "web"} }, false},
+		"nothing":            {func(*appsv1.Deployment) {}, false},
+		"resourceVersion":    {func(d *appsv1.Deployment) { d.ResourceVersion = "8" }, false},
+		"annotations":        {func(d *appsv1.Deployment) { d.Annotations["more"] = "x" }, false},
+		"managedFields":      {func(d *appsv1.Deployment) { d.ManagedFields = nil }, false},
+		"a template label":   {func(d *appsv1.Deployment) { d.Spec.Template.Labels = map[string]string{"a": "b"} }, false},
+		"another annotation": {func(d *appsv1.Deployment) { d.Spec.Template.Annotations["more"] = "x" }, false},
+		"the heartbeat":      {func(d *appsv1.Deployment) { d.Status.Conditions[0].LastUpdateTime = metav1.Now() }, false},
+		"the same labels":    {func(d *appsv1.Deployment) { d.Labels = map[string]string{"app": "web"} }, false},
 
 		"uid":                       {func(d *appsv1.Deployment) { d.UID = "uid-2" }, true},
 		"labels":                    {func(d *appsv1.Deployment) { d.Labels["a"] = "b" }, true},
