@@ -288,6 +288,15 @@ func (i *Informer[T]) shard(namespace string) *shard[T] {
 
 // Get is the object of that name, if there is one.
 func (i *Informer[T]) Get(namespace, name string) (object T, found bool) {
+	object, found = i.stored(namespace, name)
+	if !found {
+		return object, false
+	}
+	return i.newest(object), true
+}
+
+// stored is what the watch last brought.
+func (i *Informer[T]) stored(namespace, name string) (object T, found bool) {
 	s := i.shard(namespace)
 	if s == nil {
 		return object, false
@@ -297,7 +306,7 @@ func (i *Informer[T]) Get(namespace, name string) (object T, found bool) {
 		return object, false
 	}
 	object, found = item.(T)
-	return i.newest(object), found
+	return object, found
 }
 
 // List is all objects of the namespace, in no order.
@@ -331,13 +340,19 @@ func (i *Informer[T]) list(namespace, index, key string) []T {
 // Wrote tells the Informer what a write of the operator's own made of an object, so that the next
 // Get sees it, even if the watch hasn't brought it yet.
 func (i *Informer[T]) Wrote(object T) {
-	current, found := i.Get(object.GetNamespace(), object.GetName())
+	key := object.GetNamespace() + "/" + object.GetName()
+	// The watch may bring the write while this runs. It fills the cache before it calls forget or drop,
+	// which wait for the lock: so either the cache shows it here, or they clear what is kept here.
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	current, found := i.stored(object.GetNamespace(), object.GetName())
 	if !found || current.GetUID() != object.GetUID() || !newer(object, current) {
 		return
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.written[object.GetNamespace()+"/"+object.GetName()] = object
+	if written, ok := i.written[key]; ok && written.GetUID() == object.GetUID() && newer(written, object) {
+		return
+	}
+	i.written[key] = object
 }
 
 // newest is the object, or what the operator's own write made of it since.
