@@ -119,7 +119,7 @@ var _ = Describe("References of a pod template (E20)", func() {
 			Driver: "secrets-store.csi.k8s.io", VolumeAttributes: map[string]string{"secretProviderClass": "vault"},
 		}})).Obj())
 		establish(ctx, utils.MakeConfigWatch("web").Target(deployment, "web"))
-		Expect(row(ctx, "web", deployment, "web").Message).To(HaveSuffix("SecretProviderClass vault is not watched"))
+		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("Message", HaveSuffix("SecretProviderClass vault is not watched")))
 	})
 
 	It("finds every kind of workload that uses a source, without being told", func(ctx SpecContext) {

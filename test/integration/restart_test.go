@@ -87,7 +87,7 @@ var _ = Describe("A restart", func() {
 		Expect(marks[0]).To(HavePrefix("web=1-"))
 		Expect(marks[1]).To(HavePrefix("web=2-"))
 		Expect(marks[2]).To(Equal("web=3-"+strings.TrimPrefix(marks[0], "web=1-")), "the digest is that of the content")
-		Expect(row(ctx, "web", deployment, "web")).To(HaveField("Restarts", int64(3)))
+		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("Restarts", int64(3)))
 	})
 
 	It("goes on counting from the number that it finds (E8)", func(ctx SpecContext) {

@@ -47,7 +47,7 @@ var _ = Describe("A start of the manager", func() {
 		startManager(ctx)
 		expectRestarts(ctx, web, 1)
 		expectRestarts(ctx, cache, 0)
-		Expect(row(ctx, "web", deployment, "web").Message).To(Equal("ConfigMap app-config changed"), "what the keys were is not known any more")
+		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("Message", "ConfigMap app-config changed"), "what the keys were is not known any more")
 
 		By("starting again")
 		stopManager()
@@ -149,7 +149,7 @@ var _ = Describe("A start of the manager", func() {
 		set(ctx, "app-config", "LOG_LEVEL", "info") // as the lost record has it, but not as the pods have it
 		startManager(ctx)
 		expectRestarts(ctx, web, 2)
-		Expect(row(ctx, "web", deployment, "web").Restarts).To(Equal(int64(2)))
+		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("Restarts", int64(2)))
 	})
 
 	It("reports on objects that were deleted while none ran", func(ctx SpecContext) {

@@ -43,6 +43,8 @@ const (
 	statefulSet = "StatefulSet"
 	daemonSet   = "DaemonSet"
 	cronJob     = "CronJob"
+
+	steadyWhile = 2 * time.Second // in which a busy loop would show
 )
 
 var (

@@ -92,7 +92,7 @@ var _ = Describe("Which transitions restart (E6)", func() {
 		web := restartsOf(ctx, deployment, "web")
 		create(ctx, utils.MakeConfigMap("b").Label("for", "web").Data("k", "v").Obj())
 		expectRestarts(ctx, web, 1)
-		Expect(row(ctx, "web", deployment, "web").Message).To(Equal("ConfigMap b appeared"))
+		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("Message", "ConfigMap b appeared"))
 	})
 })
 
@@ -125,7 +125,7 @@ var _ = Describe("Modes that wait (E19)", func() {
 
 			activate(ctx)
 			expectRestarts(ctx, web, 1)
-			Expect(row(ctx, "web", deployment, "web")).To(HaveField("Message", "ConfigMap app-config changed (LOG_LEVEL)"))
+			Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("Message", "ConfigMap app-config changed (LOG_LEVEL)"))
 		},
 		Entry("DryRun", v1alpha1.ModeDryRun, "would be restarted (spec.mode is DryRun): ConfigMap app-config changed (LOG_LEVEL)"),
 		Entry("Suspended", v1alpha1.ModeSuspended, "is restarted once spec.mode is Active again: ConfigMap app-config changed (LOG_LEVEL)"),
@@ -193,7 +193,7 @@ var _ = Describe("What is left out", func() {
 		expectRestarts(ctx, web, 1)
 		set(ctx, "app-config", "EXTRA", "")
 		expectRestarts(ctx, web, 2)
-		Expect(row(ctx, "web", deployment, "web").Message).To(Equal("ConfigMap app-config changed (EXTRA)"))
+		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("Message", "ConfigMap app-config changed (EXTRA)"))
 	})
 
 	It("follows labels as they come and go", func(ctx SpecContext) {
