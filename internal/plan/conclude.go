@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package plan
 
 import (
@@ -71,7 +72,7 @@ func (d *Decision) failed(r *row, cause string, err error) {
 		message = sentences(cause, "The operator's role lacks a permission: "+err.Error())
 	}
 	r.set(v1alpha1.TargetPending, reason, message)
-	if r.before == nil || r.before.Reason != reason || r.before.Message != r.after.Message {
+	if !r.saidBefore() {
 		d.events = append(d.events, aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventRestartFailed, v1alpha1.ActionRestart,
 			fmt.Sprintf("%s was not restarted: %s", r.name(), message)))
 	}
@@ -133,7 +134,7 @@ func (d *Decision) setCondition(c metav1.Condition) {
 // stalled is what only a human can mend, or nil.
 func (d *Decision) stalled() *Problem {
 	problems := append([]Problem(nil), d.in.Observed.Problems...)
-	if !d.in.Observed.Incomplete {
+	if len(problems) == 0 { // else it can't be said what there is
 		problems = append(problems, d.nothingSelected()...)
 	}
 	for _, r := range d.rows {
@@ -160,10 +161,10 @@ func (d *Decision) stalled() *Problem {
 func (d *Decision) nothingSelected() []Problem {
 	var problems []Problem
 	if !d.anyTarget() {
-		problems = append(problems, Problem{v1alpha1.ReasonNoTargets, noTargets(d.in.Observed)})
+		problems = append(problems, Problem{v1alpha1.ReasonNoTargets, noTargets(d.in.Observed.Targets)})
 	}
-	if len(d.in.Observed.Problems) == 0 && !d.anySource() {
-		problems = append(problems, Problem{v1alpha1.ReasonNoSources, noSources(d.in.Observed)})
+	if !d.anySource() {
+		problems = append(problems, Problem{v1alpha1.ReasonNoSources, noSources(d.in.Observed.Sources)})
 	}
 	return problems
 }

@@ -13,9 +13,11 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -34,17 +36,12 @@ type Decision struct {
 	// LookAgain is when a pass is due even if nothing happens; zero: never.
 	LookAgain time.Time
 
-	in      Input
-	records records
-	rows    []*row
-	status  v1alpha1.ConfigWatchStatus
-	events  []Event
-}
-
-// records finds the rows of the recorded status.
-type records struct {
-	sources map[source.Ref]*v1alpha1.SourceStatus
-	targets map[workload.Ref]*v1alpha1.TargetStatus
+	in       Input
+	records  records
+	observed map[source.Ref]*Source
+	rows     []*row
+	status   v1alpha1.ConfigWatchStatus
+	events   []Event
 }
 
 // Restart is one restart of one target.
@@ -59,13 +56,16 @@ type Restart struct {
 type row struct {
 	target  Target
 	before  *v1alpha1.TargetStatus // nil: there is no record, or it is not of this workload
+	records map[source.Ref]*v1alpha1.AppliedSource
 	after   v1alpha1.TargetStatus
 	stale   []change
 	applied []v1alpha1.AppliedSource // what is recorded once the restart is made
+	number  int64                    // of the latest restart: what is recorded, or what the template shows
 	restart int                      // index in Decision.Restarts, or -1
 	resumed bool                     // a restart was made by a pass whose record was lost
 	// undecided: such a restart was made, and it can't be said for what, as a source is not readable.
 	undecided bool
+	events    []Event
 }
 
 // change is a difference between what is recorded of a pair and what is observed.
@@ -76,7 +76,7 @@ type change struct {
 
 // Decide says which restarts to make.
 func Decide(in Input) *Decision {
-	d := &Decision{in: in, records: newRecords(in.Recorded)}
+	d := &Decision{in: in, records: newRecords(in.Recorded, in.Generation), observed: map[source.Ref]*Source{}}
 	d.status.ObservedGeneration = in.Generation
 	d.status.Conditions = slices.Clone(in.Recorded.Conditions)
 	if in.Observed.Incomplete {
@@ -88,9 +88,11 @@ func Decide(in Input) *Decision {
 	}
 	d.decideSources()
 	for i := range in.Observed.Targets {
-		if r := d.decideTarget(in.Observed.Targets[i]); r.after.State != "" || r.restart >= 0 {
+		r := d.decideTarget(in.Observed.Targets[i])
+		if r.after.State != "" || r.restart >= 0 {
 			d.rows = append(d.rows, r)
 		}
+		d.events = append(d.events, r.events...)
 	}
 	if slices.ContainsFunc(d.rows, func(r *row) bool { return r.rebased() }) {
 		d.events = append(d.events, newBaseline())
@@ -100,7 +102,9 @@ func Decide(in Input) *Decision {
 
 // decideSources makes the rows of the sources.
 func (d *Decision) decideSources() {
-	for _, s := range d.in.Observed.Sources {
+	for i := range d.in.Observed.Sources {
+		s := &d.in.Observed.Sources[i]
+		d.observed[s.Ref] = s
 		after := v1alpha1.SourceStatus{Kind: s.Kind, Name: s.Name, State: s.State, Hash: string(s.Hash)}
 		if before := d.records.sources[s.Ref]; before != nil {
 			after.LastChangeTime = before.LastChangeTime
@@ -119,18 +123,21 @@ func (d *Decision) decideSources() {
 }
 
 // sourceChanged tells whether content changed, appeared or disappeared since the record was made.
-func sourceChanged(before *v1alpha1.SourceStatus, now Source) bool {
-	present := now.State == v1alpha1.SourcePresent
+func sourceChanged(before *v1alpha1.SourceStatus, now *Source) bool {
 	switch before.State {
 	case v1alpha1.SourcePresent:
-		recorded := digest.Hash(before.Hash)
-		return now.State == v1alpha1.SourceMissing ||
-			present && recorded.Comparable(now.Hash) && recorded != now.Hash
+		return now.State == v1alpha1.SourceMissing || contentDiffers(before, now)
 	case v1alpha1.SourceMissing:
-		return present
+		return now.State == v1alpha1.SourcePresent
 	case v1alpha1.SourceIgnored, v1alpha1.SourceUnreadable:
 	}
 	return false
+}
+
+// contentDiffers tells whether the content is known to be another than recorded.
+func contentDiffers(before *v1alpha1.SourceStatus, now *Source) bool {
+	recorded := digest.Hash(before.Hash)
+	return now.State == v1alpha1.SourcePresent && recorded != "" && recorded.Comparable(now.Hash) && recorded != now.Hash
 }
 
 // decideTarget makes the row of a target, as far as that can be said before restarts are made.
@@ -154,7 +161,9 @@ func (d *Decision) decideTarget(target Target) *row {
 	}
 	r.after.UID = string(target.Workload.UID)
 	if recorded != nil && recorded.UID == r.after.UID && recorded.State != v1alpha1.TargetIgnored {
-		r.before = recorded
+		r.before, r.records = recorded, pairRecords(recorded)
+	} else {
+		r.after.LastRestartTime = nil // that was another workload's
 	}
 	d.compare(r)
 	d.resume(r)
@@ -172,20 +181,22 @@ func (d *Decision) compare(r *row) {
 		if record == nil {
 			continue // not readable, and never was
 		}
-		changes := changesOf(pair, record, r.owed())
-		calls := slices.ContainsFunc(changes, func(c v1alpha1.Change) bool { return slices.Contains(pair.RestartOn, c) })
+		changes := changesOf(pair, record, r.owed() || d.contentChanged(pair.Source))
+		as, calls := callsFor(pair, changes)
 		advanced := advance(pair, *record)
 		switch {
 		case len(changes) == 0:
 			r.after.Sources = append(r.after.Sources, rebase(pair, *record))
 		case r.target.Workload.Rollout.ReadsAtNextRun: // E22
-			d.events = append(d.events, readsAtNextRun(r, change{Pair: pair, as: changes[0]}))
+			r.events = append(r.events, readsAtNextRun(r, change{Pair: pair, as: as}))
+			r.after.Sources = append(r.after.Sources, advanced)
+		case calls && d.deletedBeforeEdit(r, pair): // E5: the present spec has only seen it absent
 			r.after.Sources = append(r.after.Sources, advanced)
 		case calls:
-			r.stale = append(r.stale, change{Pair: pair, as: changes[0]})
+			r.stale = append(r.stale, change{Pair: pair, as: as})
 			r.after.Sources = append(r.after.Sources, *record)
 		default: // E4: the change calls for no restart
-			d.noRestart(r, change{Pair: pair, as: changes[0]})
+			d.noRestart(r, change{Pair: pair, as: as})
 			r.after.Sources = append(r.after.Sources, unlessDeleted(pair, *record, advanced))
 		}
 		r.applied = append(r.applied, advanced)
@@ -195,14 +206,15 @@ func (d *Decision) compare(r *row) {
 // firstRecord is the record of a pair that has none: a baseline, which never restarts anything (E5).
 //
 // A source that a selector newly matches was absent before as far as the pair goes, if the spec lists
-// Added, and is the same, and the target isn't new (E6).
+// Added, and is the same, and the target isn't new (E6). One that was matched before is new to the
+// target only, because its pod template begins to reference it.
 func (d *Decision) firstRecord(r *row, pair Pair) *v1alpha1.AppliedSource {
 	if pair.State == v1alpha1.SourceUnreadable {
 		return nil
 	}
 	record := v1alpha1.AppliedSource{Kind: pair.Source.Kind, Name: pair.Source.Name}
 	appeared := pair.Selected && pair.State == v1alpha1.SourcePresent && r.before != nil &&
-		d.in.Recorded.ObservedGeneration == d.in.Generation && slices.Contains(pair.RestartOn, v1alpha1.Added)
+		d.records.ofThisSpec && d.records.sources[pair.Source] == nil && slices.Contains(pair.RestartOn, v1alpha1.Added)
 	if appeared {
 		record.Absent = true
 		return &record
@@ -211,9 +223,38 @@ func (d *Decision) firstRecord(r *row, pair Pair) *v1alpha1.AppliedSource {
 	return &record
 }
 
+// contentChanged tells whether any of a source's content changed since the record was made. Where an
+// edit of the spec's keys makes the hashes of a pair incomparable, that tells a change that was made
+// together with the edit from none (E4, E5).
+func (d *Decision) contentChanged(ref source.Ref) bool {
+	before, now := d.records.sources[ref], d.observed[ref]
+	return before != nil && now != nil && contentDiffers(before, now)
+}
+
+// deletedBeforeEdit tells whether a source was deleted under a spec by which that called for no restart.
+// That the spec was edited meanwhile changes nothing about it.
+func (d *Decision) deletedBeforeEdit(r *row, pair Pair) bool {
+	before := d.records.sources[pair.Source]
+	return pair.State == v1alpha1.SourceMissing && !d.records.ofThisSpec && !r.owed() &&
+		before != nil && before.State == v1alpha1.SourceMissing
+}
+
+// callsFor is the change that calls for a restart; if none does, the most telling one.
+func callsFor(pair Pair, changes []v1alpha1.Change) (as v1alpha1.Change, calls bool) {
+	for _, c := range changes {
+		if slices.Contains(pair.RestartOn, c) {
+			return c, true
+		}
+	}
+	if len(changes) == 0 {
+		return "", false
+	}
+	return changes[0], false
+}
+
 // changesOf tells in which ways the pair differs from its record (E6), most telling first. Hashes of
-// different formats can't be compared: that is no change (E3, E5), unless a restart is owed anyway.
-func changesOf(pair Pair, record *v1alpha1.AppliedSource, owed bool) []v1alpha1.Change {
+// different formats can't be compared: that is no change (E3, E5), unless there is another sign of one.
+func changesOf(pair Pair, record *v1alpha1.AppliedSource, sign bool) []v1alpha1.Change {
 	applied := digest.Hash(record.AppliedHash)
 	present := pair.State == v1alpha1.SourcePresent
 	switch {
@@ -224,7 +265,7 @@ func changesOf(pair Pair, record *v1alpha1.AppliedSource, owed bool) []v1alpha1.
 	case !present:
 		return nil
 	}
-	differs := applied != "" && (applied.Comparable(pair.Hash) && applied != pair.Hash || !applied.Comparable(pair.Hash) && owed)
+	differs := applied != "" && applied != pair.Hash && (applied.Comparable(pair.Hash) || sign)
 	switch {
 	case record.Absent && differs:
 		return []v1alpha1.Change{v1alpha1.Added, v1alpha1.Modified}
@@ -269,32 +310,70 @@ func unlessDeleted(pair Pair, record, advanced v1alpha1.AppliedSource) v1alpha1.
 // whose record was lost (E9).
 func (d *Decision) resume(r *row) {
 	mark := workload.ParseMark(r.target.Workload.RestartMarks[d.in.Name])
+	r.number = max(r.after.Restarts, mark.Number)
 	switch {
 	case r.target.Workload.Rollout.ReadsAtNextRun:
-	case r.before == nil: // E8: a new row starts its count from the number it finds
-		r.after.Restarts = max(r.after.Restarts, mark.Number)
+	case r.before == nil, len(r.target.Pairs) == 0: // E8: a new row starts its count from the number it finds
+		r.after.Restarts = r.number
 	case mark.Number <= r.after.Restarts: // E10: a missing or older mark is no change
+	case mark.Digest == r.digest():
+		r.resumed = true
+	case mark.Digest == d.owedDigest(r):
+		r.resumed = true
+		r.applied = r.onlyStale(r.applied)
+	case len(r.stale) > 0: // made for content that is no longer there, and owed anyway
 	case r.unreadable():
 		r.undecided = true
-	case mark.Digest == r.digest():
-		r.after.Restarts = mark.Number
-		r.resumed = true
-	default: // made for content that is no longer there
-		r.after.Restarts = mark.Number
-		if len(r.stale) == 0 {
-			r.stale = r.everyPair()
+	default: // The record stays behind the template until the restart is made again.
+		r.stale = r.everyPair()
+	}
+}
+
+// owedDigest is that of a restart that was made for the record and the changes that call for one, and
+// for nothing else. By it a restart is known again although the spec, the pod template's references or
+// another source changed since. It is empty if that can't be told.
+func (d *Decision) owedDigest(r *row) string {
+	parts := make(map[source.Ref]digest.Part, len(r.records))
+	for ref, record := range r.records {
+		seen := d.records.sources[ref]
+		parts[ref] = digest.Part{
+			Kind: string(ref.Kind), Name: ref.Name, Hash: digest.Hash(record.AppliedHash),
+			Absent: record.Absent || seen != nil && seen.State == v1alpha1.SourceMissing,
 		}
 	}
+	for _, c := range r.stale {
+		hash, ok := d.hashLike(parts[c.Source].Hash, c.Pair)
+		if !ok {
+			return ""
+		}
+		parts[c.Source] = digest.Part{
+			Kind: string(c.Source.Kind), Name: c.Source.Name, Hash: hash, Absent: c.State == v1alpha1.SourceMissing,
+		}
+	}
+	return digest.Combine(slices.Collect(maps.Values(parts)))
+}
+
+// hashLike is the hash of a pair's content in the format of another.
+func (d *Decision) hashLike(other digest.Hash, pair Pair) (digest.Hash, bool) {
+	if other == "" || other.Comparable(pair.Hash) || pair.State == v1alpha1.SourceMissing {
+		return pair.Hash, true
+	}
+	whole := d.observed[pair.Source]
+	if whole == nil {
+		return "", false
+	}
+	return whole.Hash, other.Comparable(whole.Hash)
 }
 
 // settle decides the state of the row.
 func (d *Decision) settle(r *row) {
-	cause := r.cause(d.in)
+	cause := d.cause(r)
 	switch {
 	case r.undecided:
 		r.keep(r.before)
+		r.events = nil // they are told once it is decided
 	case r.resumed:
-		d.restarted(r, r.after.Restarts, cause)
+		d.restarted(r, r.number, cause)
 		r.follow(true)
 	case len(r.stale) == 0:
 		d.follow(r)
@@ -306,7 +385,7 @@ func (d *Decision) settle(r *row) {
 		r.restart = len(d.Restarts)
 		d.Restarts = append(d.Restarts, Restart{
 			Workload: r.target.Workload,
-			Mark:     workload.Mark{Number: r.after.Restarts + 1, Digest: r.digest()},
+			Mark:     workload.Mark{Number: r.number + 1, Digest: r.digest()},
 			Cause:    cause,
 		})
 		r.after.Message = cause
@@ -316,8 +395,8 @@ func (d *Decision) settle(r *row) {
 // hold makes a restart wait for another mode (E19). The pairs stay as they are, so nothing is lost.
 func (d *Decision) hold(r *row, reason, cause string) {
 	r.set(v1alpha1.TargetPending, reason, cause)
-	if r.before == nil || r.before.State != v1alpha1.TargetPending || r.before.Reason != reason || r.before.Message != cause {
-		d.events = append(d.events, held(r, d.in.Mode, cause))
+	if !r.saidBefore() {
+		r.events = append(r.events, held(r, d.in.Mode, cause))
 	}
 }
 
@@ -337,8 +416,9 @@ func (d *Decision) follow(r *row) {
 	}
 	restarted := r.after.LastRestartTime != nil
 	r.follow(restarted)
-	if restarted && r.after.State != r.before.State {
-		d.events = append(d.events, rolloutChanged(r)...)
+	takenBack := r.before.State == v1alpha1.TargetPending && r.after.State == v1alpha1.TargetUpToDate
+	if restarted && !takenBack && r.after.State != r.before.State {
+		r.events = append(r.events, rolloutChanged(r)...)
 	}
 }
 
@@ -350,21 +430,5 @@ func (d *Decision) noRestart(r *row, c change) {
 			return // its pair isn't advanced, so the change is seen in every pass
 		}
 	}
-	d.events = append(d.events, notRestarted(r, c))
-}
-
-func newRecords(status *v1alpha1.ConfigWatchStatus) records {
-	r := records{
-		sources: make(map[source.Ref]*v1alpha1.SourceStatus, len(status.Sources)),
-		targets: make(map[workload.Ref]*v1alpha1.TargetStatus, len(status.Targets)),
-	}
-	for i := range status.Sources {
-		s := &status.Sources[i]
-		r.sources[source.Ref{Kind: s.Kind, Name: s.Name}] = s
-	}
-	for i := range status.Targets {
-		t := &status.Targets[i]
-		r.targets[workload.Ref{APIVersion: t.APIVersion, Kind: t.Kind, Name: t.Name}] = t
-	}
-	return r
+	r.events = append(r.events, notRestarted(r, c))
 }

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package plan decides: which targets are stale, which are restarted now, which wait and why.
 //
 // It is pure. What is recorded, what is observed and the time go in; restarts, the next record and

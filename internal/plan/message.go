@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package plan
 
 import (
@@ -24,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/source"
 	"github.com/ktechhub/configwatch/internal/workload"
 )
 
@@ -51,10 +53,8 @@ type Event struct {
 	Note     string
 }
 
+// name is the target's, of a row that has a workload.
 func (r *row) name() string {
-	if r.target.Workload == nil {
-		return r.after.Kind + " " + r.after.Name
-	}
 	return fmt.Sprintf("%s %s/%s", r.target.Kind, r.target.Workload.Namespace, r.target.Name)
 }
 
@@ -65,11 +65,11 @@ func (r *row) saying() string {
 
 // cause says what changed. A row that owes a restart for the same change goes on saying the same, as
 // which keys changed may not be known any more.
-func (r *row) cause(in Input) string {
+func (d *Decision) cause(r *row) string {
 	if len(r.stale) == 0 {
 		return "the record of a restart was lost and is made again"
 	}
-	if r.owed() && !in.sourcesChanged(r) {
+	if r.owed() && !slices.ContainsFunc(r.stale, func(c change) bool { return d.news(c.Source) }) {
 		return causeOf(r.before.Message)
 	}
 	slices.SortStableFunc(r.stale, func(a, b change) int { return strings.Compare(a.Source.String(), b.Source.String()) })
@@ -84,14 +84,11 @@ func (r *row) cause(in Input) string {
 	return strings.Join(said, "; ")
 }
 
-// sourcesChanged tells whether a source of the row changed since the record was made.
-func (in Input) sourcesChanged(r *row) bool {
-	recorded := newRecords(in.Recorded).sources
-	return slices.ContainsFunc(in.Observed.Sources, func(s Source) bool {
-		stale := slices.ContainsFunc(r.stale, func(c change) bool { return c.Source == s.Ref })
-		before := recorded[s.Ref]
-		return stale && (before == nil || before.Hash != string(s.Hash) || before.State != s.State)
-	})
+// news tells whether a source is in another state, or has other content, than recorded.
+func (d *Decision) news(ref source.Ref) bool {
+	before, now := d.records.sources[ref], d.observed[ref]
+	return now != nil && (before == nil || before.State != now.State ||
+		now.State == v1alpha1.SourcePresent && before.Hash != string(now.Hash))
 }
 
 // String is such as "ConfigMap app-config changed (LOG_LEVEL, +2 keys)".
@@ -157,20 +154,29 @@ func holdReason(hold workload.Hold) string {
 	return v1alpha1.ReasonUpdateStrategyOnDelete
 }
 
-func noTargets(observed Observation) string {
-	if len(observed.Targets) == 0 {
+// noTargets says why there is no target: E25.
+func noTargets(targets []Target) string {
+	missing := slices.DeleteFunc(slices.Clone(targets), func(t Target) bool { return t.Workload != nil })
+	switch {
+	case len(targets) == 0:
 		return "no workload in this namespace matches spec.targets, or references a source"
+	case len(missing) == 0:
+		return "every target is annotated " + v1alpha1.IgnoreAnnotation
 	}
-	first := observed.Targets[0]
-	return fmt.Sprintf("%s does not exist%s", first.Ref, hint(first.Hint)) + others(len(observed.Targets)-1, "target")
+	return fmt.Sprintf("%s does not exist%s", missing[0].Ref, hint(missing[0].Hint)) + others(len(missing)-1, "target")
 }
 
-func noSources(observed Observation) string {
-	if len(observed.Sources) == 0 {
-		return "there is nothing to watch: spec.sources matches no ConfigMap or Secret of this namespace, or, where it is omitted, no target references one"
+// noSources says why there is no source: E25.
+func noSources(sources []Source) string {
+	missing := slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return s.State != v1alpha1.SourceMissing })
+	switch {
+	case len(sources) == 0:
+		return "there is nothing to watch: spec.sources matches no ConfigMap or Secret of this namespace, " +
+			"or, where it is omitted, no target references one"
+	case len(missing) == 0:
+		return "every source is annotated " + v1alpha1.IgnoreAnnotation
 	}
-	first := observed.Sources[0]
-	return fmt.Sprintf("%s does not exist%s", first.Ref, hint(first.Hint)) + others(len(observed.Sources)-1, "source")
+	return fmt.Sprintf("%s does not exist%s", missing[0].Ref, hint(missing[0].Hint)) + others(len(missing)-1, "source")
 }
 
 func others(n int, what string) string {

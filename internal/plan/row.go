@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package plan
 
 import (
@@ -37,15 +38,13 @@ func (r *row) keep(recorded *v1alpha1.TargetStatus) {
 
 // record is what is recorded of a pair, or nil.
 func (r *row) record(ref source.Ref) *v1alpha1.AppliedSource {
-	if r.before == nil {
-		return nil
-	}
-	for i := range r.before.Sources {
-		if record := &r.before.Sources[i]; record.Name == ref.Name && record.Kind == ref.Kind {
-			return record
-		}
-	}
-	return nil
+	return r.records[ref]
+}
+
+// saidBefore tells whether the record says the same, so that it is no news.
+func (r *row) saidBefore() bool {
+	return r.before != nil && r.before.State == r.after.State &&
+		r.before.Reason == r.after.Reason && r.before.Message == r.after.Message
 }
 
 // owed tells whether the record owes a restart.
@@ -90,6 +89,18 @@ func (r *row) digest() string {
 		parts = append(parts, part)
 	}
 	return digest.Combine(parts)
+}
+
+// onlyStale are the records of the row, advanced for the changes that call for a restart and for no other.
+func (r *row) onlyStale(advanced []v1alpha1.AppliedSource) []v1alpha1.AppliedSource {
+	records := slices.Clone(r.after.Sources) // in the order of advanced
+	for i := range records {
+		ref := source.Ref{Kind: records[i].Kind, Name: records[i].Name}
+		if slices.ContainsFunc(r.stale, func(c change) bool { return c.Source == ref }) {
+			records[i] = advanced[i]
+		}
+	}
+	return records
 }
 
 // everyPair stands for changes that can't be told apart any more: the pods run content that is
