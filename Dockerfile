@@ -11,7 +11,7 @@ ARG TARGETOS
 ARG TARGETARCH
 ARG VERSION=unknown
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} go build -trimpath \
-    -tags grpcnotrace -ldflags "-s -w -X github.com/ktechhub/configwatch/internal/version.Version=${VERSION}" \
+    -ldflags "-s -w -X github.com/ktechhub/configwatch/internal/version.Version=${VERSION}" \
     -o /manager ./cmd
 
 FROM gcr.io/distroless/static:nonroot

@@ -59,7 +59,7 @@ func BuildManager(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("waiting for another build: %w", err)
 	}
 	binary := filepath.Join(folder, "manager")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", binary, "./cmd")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./cmd")
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
