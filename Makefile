@@ -13,8 +13,6 @@ CONTAINER_TOOL ?= docker
 KUBECTL ?= kubectl
 
 MODULE := $(shell awk '$$1 == "module" {print $$2}' go.mod)
-# Without grpcnotrace the linker keeps a third more code, which gRPC's tracing pages would need, in memory.
-TAGS := grpcnotrace
 LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=v$(VERSION)
 
 ##@ General
@@ -132,14 +130,14 @@ cc:
 
 .PHONY: build
 build: ## Build the manager, bin/manager.
-	CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags "$(LDFLAGS)" -o bin/manager ./cmd
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/manager ./cmd
 
 # NAMESPACE is where a manager that runs here keeps its hash key.
 NAMESPACE ?= default
 
 .PHONY: run
 run: ## Run the manager here, against the cluster of the current kubeconfig.
-	go run -tags $(TAGS) -ldflags "$(LDFLAGS)" ./cmd --leader-elect=false --namespace=$(NAMESPACE) $(ARGS)
+	go run -ldflags "$(LDFLAGS)" ./cmd --leader-elect=false --namespace=$(NAMESPACE) $(ARGS)
 
 .PHONY: demo
 demo: controlplane ## Show ConfigWatch at work on a Kubernetes of its own; KEEP=1 leaves it running.
@@ -159,6 +157,9 @@ clean: ## Remove what was built here.
 
 ##@ Deployment
 
+# INSTALLER is the file that build-installer writes and that deploy and undeploy use.
+INSTALLER ?= dist/install.yaml
+
 .PHONY: install
 install: bin/kustomize ## Install the CRD into the cluster of the current kubeconfig.
 	bin/kustomize build config/crd | $(KUBECTL) apply --server-side -f -
@@ -169,21 +170,21 @@ uninstall: bin/kustomize ## Remove the CRD, and with it every ConfigWatch.
 
 .PHONY: deploy
 deploy: build-installer ## Deploy the CRD and the operator, with the image IMG.
-	$(KUBECTL) apply --server-side -f dist/install.yaml
+	$(KUBECTL) apply --server-side -f $(INSTALLER)
 
 .PHONY: undeploy
 undeploy: build-installer ## Remove the operator and the CRD, and with it every ConfigWatch.
-	$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
+	$(KUBECTL) delete --ignore-not-found -f $(INSTALLER)
 
 # An overlay under dist/ names the image, so that no tracked file changes.
 .PHONY: build-installer
-build-installer: bin/kustomize ## Write dist/install.yaml: all that a cluster needs, with the image IMG.
+build-installer: bin/kustomize ## Write INSTALLER, dist/install.yaml: all that a cluster needs, with the image IMG.
 	rm -rf dist/overlay
 	mkdir -p dist/overlay
 	cd dist/overlay && ../../bin/kustomize create --resources ../../config/default \
 		&& ../../bin/kustomize edit set image ghcr.io/ktechhub/configwatch=$(IMG)
-	bin/kustomize build dist/overlay > dist/install.yaml
-	@grep -qF 'image: $(IMG)' dist/install.yaml || { echo "config/ doesn't name the image ghcr.io/ktechhub/configwatch"; exit 1; }
+	bin/kustomize build dist/overlay > $(INSTALLER)
+	@grep -qF 'image: $(IMG)' $(INSTALLER) || { echo "config/ doesn't name the image ghcr.io/ktechhub/configwatch"; exit 1; }
 
 ##@ Tools
 
