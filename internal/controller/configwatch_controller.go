@@ -39,11 +39,11 @@ import (
 	"github.com/ktechhub/configwatch/internal/workload"
 )
 
-// +kubebuilder:rbac:groups=configwatch.ktechhub.io,resources=configwatches,verbs=get;list;watch
+// +kubebuilder:rbac:groups=configwatch.ktechhub.io,resources=configwatches,verbs=list;watch
 // +kubebuilder:rbac:groups=configwatch.ktechhub.io,resources=configwatches/status,verbs=update
-// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=list;watch
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // maxParallelRestarts bounds the patches of one pass that are under way at once.
