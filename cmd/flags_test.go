@@ -16,7 +16,6 @@ limitations under the License.
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -78,7 +77,7 @@ func flagsTable(t *testing.T) string {
 	var table strings.Builder
 	table.WriteString("\n| flag | default | what it does |\n|---|---|---|\n")
 	flags.VisitAll(func(f *flag.Flag) {
-		fmt.Fprintf(&table, "| `--%s` | %s | %s |\n", f.Name, defaultOf(f), text(f.Usage))
+		fmt.Fprintf(&table, "| `--%s` | %s | %s |\n", f.Name, defaultOf(f), oneLine(f.Usage))
 	})
 	table.WriteString("\n")
 	return table.String()
@@ -91,7 +90,7 @@ func defaultOf(f *flag.Flag) string {
 	return "`" + f.DefValue + "`"
 }
 
-// text is a flag's usage in a cell of a table.
-func text(usage string) string {
-	return strings.NewReplacer("|", `\|`, "<", `\<`).Replace(cmp.Or(strings.Join(strings.Fields(usage), " "), "-"))
+// oneLine is a flag's usage in a cell of a table.
+func oneLine(usage string) string {
+	return strings.NewReplacer("|", `\|`, "<", `\<`).Replace(strings.Join(strings.Fields(usage), " "))
 }
