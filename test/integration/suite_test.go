@@ -19,7 +19,6 @@ package integration
 import (
 	"context"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -27,10 +26,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
@@ -97,9 +93,14 @@ var _ = JustAfterEach(func() {
 
 func newNamespace(ctx context.Context) string {
 	GinkgoHelper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	Expect(k8sClient.Create(ctx, ns)).To(Succeed())
+	ns, err := utils.NewNamespace(ctx, k8sClient)
+	Expect(err).NotTo(HaveOccurred())
 	return ns.Name
+}
+
+// here is the test's namespace.
+func here() utils.Namespace {
+	return utils.Namespace{Client: k8sClient, Name: namespace}
 }
 
 // run starts a manager and waits until it is ready.
@@ -142,30 +143,19 @@ func settle(ctx context.Context) {
 // create creates objects, in the test's namespace if they name none.
 func create(ctx context.Context, objects ...client.Object) {
 	GinkgoHelper()
-	for _, object := range objects {
-		if object.GetNamespace() == "" {
-			object.SetNamespace(namespace)
-		}
-		Expect(k8sClient.Create(ctx, object)).To(Succeed())
-	}
+	Expect(here().Create(ctx, objects...)).To(Succeed())
 }
 
-// change reads an object of the test's namespace anew, changes it and writes it.
+// change reads an object anew, changes it and writes it.
 func change[T client.Object](ctx context.Context, object T, how func(T)) {
 	GinkgoHelper()
-	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		reload(ctx, object)
-		how(object)
-		return k8sClient.Update(ctx, object)
-	})).To(Succeed())
+	Expect(utils.Change(ctx, k8sClient, object, how)).To(Succeed())
 }
 
 // reload reads an object anew: what it had before is gone.
 func reload[T client.Object](ctx context.Context, object T) T {
 	GinkgoHelper()
-	key := client.ObjectKeyFromObject(object)
-	reflect.ValueOf(object).Elem().SetZero()
-	Expect(k8sClient.Get(ctx, key, object)).To(Succeed())
+	Expect(utils.Reload(ctx, k8sClient, object)).To(Succeed())
 	return object
 }
 
@@ -200,39 +190,35 @@ func establish(ctx context.Context, configWatches ...*utils.ConfigWatchBuilder) 
 	}
 }
 
-func status(ctx context.Context, name string) v1alpha1.ConfigWatchStatus {
-	cw := &v1alpha1.ConfigWatch{}
-	Expect(k8sClient.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cw)).To(Succeed())
-	return cw.Status
+func status(ctx context.Context, configWatch string) v1alpha1.ConfigWatchStatus {
+	GinkgoHelper()
+	status, err := here().Status(ctx, configWatch)
+	Expect(err).NotTo(HaveOccurred())
+	return status
 }
 
 // row is that of a target, empty if there is none.
 func row(ctx context.Context, configWatch, kind, name string) v1alpha1.TargetStatus {
-	for _, row := range status(ctx, configWatch).Targets {
-		if row.Kind == kind && row.Name == name {
-			return row
-		}
-	}
-	return v1alpha1.TargetStatus{}
+	GinkgoHelper()
+	row, err := here().Row(ctx, configWatch, kind, name)
+	Expect(err).NotTo(HaveOccurred())
+	return row
 }
 
 // sourceRow is that of a source, empty if there is none.
 func sourceRow(ctx context.Context, configWatch string, kind v1alpha1.SourceKind, name string) v1alpha1.SourceStatus {
-	for _, row := range status(ctx, configWatch).Sources {
-		if row.Kind == kind && row.Name == name {
-			return row
-		}
-	}
-	return v1alpha1.SourceStatus{}
+	GinkgoHelper()
+	row, err := here().SourceRow(ctx, configWatch, kind, name)
+	Expect(err).NotTo(HaveOccurred())
+	return row
 }
 
-// condition is a condition of a ConfigWatch without its times, empty if it isn't there.
+// condition is a condition of a ConfigWatch without its generation and time, empty if it isn't there.
 func condition(ctx context.Context, configWatch, conditionType string) metav1.Condition {
-	c := meta.FindStatusCondition(status(ctx, configWatch).Conditions, conditionType)
-	if c == nil {
-		return metav1.Condition{}
-	}
-	return metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message}
+	GinkgoHelper()
+	condition, err := here().Condition(ctx, configWatch, conditionType)
+	Expect(err).NotTo(HaveOccurred())
+	return condition
 }
 
 // restartsOf watches the restarts of a workload from now on.
@@ -256,14 +242,9 @@ func expectRestarts(ctx context.Context, restarts *utils.Restarts, n int) {
 // notes are what the Events of the test's namespace with that reason say, each after the kind of the
 // object that it is about.
 func notes(ctx context.Context, reason string) []string {
-	events := &eventsv1.EventList{}
-	Expect(k8sClient.List(ctx, events, client.InNamespace(namespace))).To(Succeed())
-	var said []string
-	for i := range events.Items {
-		if e := &events.Items[i]; e.Reason == reason {
-			said = append(said, e.Regarding.Kind+": "+e.Note)
-		}
-	}
+	GinkgoHelper()
+	said, err := here().Notes(ctx, reason)
+	Expect(err).NotTo(HaveOccurred())
 	return said
 }
 
