@@ -26,6 +26,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -162,7 +164,7 @@ func (g *Guard) Start(ctx context.Context) error {
 			cancel(err)
 		}
 	}
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+	secret, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(lw, g.Client),
 		ObjectType:    &corev1.Secret{},
 		Handler: cache.ResourceEventHandlerFuncs{
@@ -171,7 +173,14 @@ func (g *Guard) Start(ctx context.Context) error {
 			DeleteFunc: func(any) { g.restore(ctx) },
 		},
 	})
+	var looking sync.WaitGroup
+	looking.Go(func() { // it may be gone already: then no deletion is told
+		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) && len(secret.ListKeys()) == 0 {
+			g.restore(ctx)
+		}
+	})
 	informer.RunWithContext(ctx)
+	looking.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -190,11 +199,21 @@ func (g *Guard) check(object any) error {
 	return fmt.Errorf("the hash key in Secret %s/%s was replaced: the operator ends, to start anew with it", g.Namespace, SecretName)
 }
 
+// restore puts the key back. It is tried until it succeeds, or another key is there, of which check
+// hears: a start without the key would be a new baseline, and lose the changes made meanwhile.
 func (g *Guard) restore(ctx context.Context) {
 	logger := log.FromContext(ctx).WithValues("namespace", g.Namespace, "secret", SecretName)
-	if err := g.create(ctx, g.Key); err != nil && !apierrors.IsAlreadyExists(err) {
-		logger.Error(err, "Failed to put the deleted hash key back")
-		return
-	}
-	logger.Info("Put the hash key back: its Secret was deleted")
+	delay := wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.MaxInt32, Cap: time.Minute}.DelayFunc()
+	_ = delay.Until(ctx, true, true, func(ctx context.Context) (bool, error) { // it fails only if the operator ends
+		err := g.create(ctx, g.Key)
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			return true, nil
+		case err != nil:
+			logger.Error(err, "Failed to put the deleted hash key back, trying again")
+			return false, nil
+		}
+		logger.Info("Put the hash key back: its Secret was deleted")
+		return true, nil
+	})
 }
