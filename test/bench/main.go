@@ -42,25 +42,28 @@ type size struct {
 	metadataWrites int
 	downChanges    int
 	kills          int
+	scale          []int // numbers of targets and of ConfigWatches on one source, rising
 	foreign        []int // numbers of foreign Secrets, rising
 }
 
 func standard() size {
 	return size{
 		workloads: 200, shared: 100, changes: 200, rounds: 5, metadataWrites: 2000, downChanges: 100, kills: 7,
-		foreign: []int{1000, 10000},
+		scale: []int{10, 100, 1000}, foreign: []int{1000, 10000},
 	}
 }
 
 // small is for a smoke test of the benchmark itself: its figures say nothing.
 func small() size {
-	return size{workloads: 6, shared: 3, changes: 5, rounds: 1, metadataWrites: 20, downChanges: 3, kills: 1, foreign: []int{20}}
+	return size{workloads: 6, shared: 3, changes: 5, rounds: 1, metadataWrites: 20, downChanges: 3, kills: 1,
+		scale: []int{1, 2}, foreign: []int{20},
+	}
 }
 
 func main() {
 	smoke := flag.Bool("smoke", false, "Measure next to nothing, to see whether the benchmark works.")
 	output := flag.String("output", "bench.json", "The file to write the figures to.")
-	only := flag.String("only", "", "The steps to make, separated by commas: adoption, speed, work, noise, down, kill, memory. Default: all.")
+	only := flag.String("only", "", "The steps to make, separated by commas: adoption, speed, work, noise, down, kill, memory, scale. Default: all.")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

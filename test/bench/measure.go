@@ -93,6 +93,7 @@ func (b *bench) steps() []step {
 		{"down", b.down},
 		{"kill", b.killed},
 		{"memory", b.memory},
+		{"scale", b.scale},
 	}
 }
 
