@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Command bench measures the manager's own binary on a real API server, side by side with a floor: a
 // bare watch and patch loop that knows beforehand which workload depends on which ConfigMap. Both run
 // one at a time, in turns, in one run; ratios count, as machines are noisy.
