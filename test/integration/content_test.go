@@ -23,7 +23,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ktechhub/configwatch/test/utils"
@@ -61,8 +60,8 @@ var _ = Describe("What counts as a change (E1)", func() {
 			change(ctx, secret("credentials"), func(*corev1.Secret) {})
 		}),
 		Entry("an object that becomes immutable", func(ctx context.Context) {
-			change(ctx, configMap("app-config"), func(c *corev1.ConfigMap) { c.Immutable = ptr.To(true) })
-			change(ctx, secret("credentials"), func(s *corev1.Secret) { s.Immutable = ptr.To(true) })
+			change(ctx, configMap("app-config"), func(c *corev1.ConfigMap) { c.Immutable = new(true) })
+			change(ctx, secret("credentials"), func(s *corev1.Secret) { s.Immutable = new(true) })
 		}),
 		Entry("another order of keys and another owner of the fields", func(ctx context.Context) {
 			apply := client.RawPatch(types.ApplyPatchType, []byte(`{apiVersion: v1, kind: ConfigMap, data: {list: "1;b=2", LOG_LEVEL: info}}`))

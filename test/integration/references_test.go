@@ -62,7 +62,7 @@ var _ = Describe("References of a pod template (E20)", func() {
 		}),
 		Entry("env of a Secret's key, optional", func(p *corev1.PodSpec) {
 			p.Containers[0].Env = env(corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-				LocalObjectReference: reference, Key: "key", Optional: ptr.To(true),
+				LocalObjectReference: reference, Key: "key", Optional: new(true),
 			}})
 		}),
 		Entry("envFrom a ConfigMap with a prefix", func(p *corev1.PodSpec) {

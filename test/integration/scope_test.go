@@ -50,7 +50,7 @@ func account(ctx context.Context) (name, kubeconfig string) {
 }
 
 // bind gives a role to a ServiceAccount of the manager's namespace, in a namespace, or in all if that is
-// empty.
+// empty. The account is of one test alone, so nothing needs to be undone.
 func bind(ctx context.Context, in, kind, role, account string) {
 	GinkgoHelper()
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}
@@ -60,7 +60,6 @@ func bind(ctx context.Context, in, kind, role, account string) {
 	}
 	if in == "" {
 		binding = &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: account + "-" + role}, RoleRef: ref, Subjects: subjects}
-		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8sClient.Delete(ctx, binding))).To(Succeed()) })
 	}
 	Expect(k8sClient.Create(ctx, binding)).To(Succeed())
 }

@@ -58,7 +58,7 @@ func TestIntegration(t *testing.T) {
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(20 * time.Second)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
-	SetDefaultConsistentlyDuration(200 * time.Millisecond)
+	SetDefaultConsistentlyDuration(100 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(20 * time.Millisecond)
 	RunSpecs(t, "Integration Suite")
 }

@@ -63,6 +63,11 @@ var _ = Describe("Which transitions restart (E6)", func() {
 			disappear(ctx)
 			appear(ctx, other)
 		}, 1),
+		Entry("where Added is listed, not that it comes back as it was: it is compared with that", []v1alpha1.Change{v1alpha1.Added},
+			func(ctx context.Context) {
+				disappear(ctx)
+				appear(ctx, content)
+			}, 0),
 		Entry("each, where each is listed", []v1alpha1.Change{v1alpha1.Added, v1alpha1.Modified, v1alpha1.Deleted}, func(ctx context.Context) {
 			disappear(ctx)
 			appear(ctx, content)

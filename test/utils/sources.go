@@ -19,7 +19,6 @@ package utils
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // ConfigMapBuilder makes a ConfigMap.
@@ -112,7 +111,7 @@ func (b *SecretBuilder) Data(key, value string) *SecretBuilder {
 
 // Immutable makes the API server refuse changes of its data.
 func (b *SecretBuilder) Immutable() *SecretBuilder {
-	b.object.Immutable = ptr.To(true)
+	b.object.Immutable = new(true)
 	return b
 }
 

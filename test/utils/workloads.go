@@ -21,7 +21,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // workload is what the builders of all kinds of workload share. B is the builder that embeds it.
@@ -220,7 +219,7 @@ func MakeCronJob(name string) *CronJobBuilder {
 
 // Suspended keeps it from running.
 func (b *CronJobBuilder) Suspended() *CronJobBuilder {
-	b.object.Spec.Suspend = ptr.To(true)
+	b.object.Spec.Suspend = new(true)
 	return b
 }
 
