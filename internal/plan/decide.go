@@ -316,16 +316,49 @@ func (d *Decision) resume(r *row) {
 	case r.before == nil, len(r.target.Pairs) == 0: // E8: a new row starts its count from the number it finds
 		r.after.Restarts = r.number
 	case mark.Number <= r.after.Restarts: // E10: a missing or older mark is no change
-	case mark.Digest == r.digest():
+	case mark.Digest == d.digest(r):
 		r.resumed = true
 	case mark.Digest == d.owedDigest(r):
 		r.resumed = true
-		r.applied = r.onlyStale(r.applied)
+		r.applied = d.onlyOwed(r)
 	case len(r.stale) > 0: // made for content that is no longer there, and owed anyway
 	case r.unreadable():
 		r.undecided = true
 	default: // The record stays behind the template until the restart is made again.
 		r.stale = r.everyPair()
+	}
+}
+
+// digest is that of the content that a restart made now is for. A source that can't be read counts as
+// it is recorded.
+func (d *Decision) digest(r *row) string {
+	parts := make([]digest.Part, 0, len(r.target.Pairs))
+	for _, pair := range r.target.Pairs {
+		record := r.record(pair.Source)
+		switch {
+		case pair.State != v1alpha1.SourceUnreadable:
+			parts = append(parts, presentPart(pair))
+		case record != nil:
+			parts = append(parts, d.recordedPart(pair.Source, record))
+		}
+	}
+	return digest.Combine(parts)
+}
+
+func presentPart(pair Pair) digest.Part {
+	return digest.Part{
+		Kind: string(pair.Source.Kind), Name: pair.Source.Name,
+		Hash: pair.Hash, Absent: pair.State == v1alpha1.SourceMissing,
+	}
+}
+
+// recordedPart is what is recorded of a pair. A source whose deletion called for no restart is recorded
+// as missing in its own row only, and is so until it is back.
+func (d *Decision) recordedPart(ref source.Ref, record *v1alpha1.AppliedSource) digest.Part {
+	seen, now := d.records.sources[ref], d.observed[ref]
+	away := seen != nil && seen.State == v1alpha1.SourceMissing && (now == nil || now.State != v1alpha1.SourcePresent)
+	return digest.Part{
+		Kind: string(ref.Kind), Name: ref.Name, Hash: digest.Hash(record.AppliedHash), Absent: record.Absent || away,
 	}
 }
 
@@ -335,22 +368,31 @@ func (d *Decision) resume(r *row) {
 func (d *Decision) owedDigest(r *row) string {
 	parts := make(map[source.Ref]digest.Part, len(r.records))
 	for ref, record := range r.records {
-		seen := d.records.sources[ref]
-		parts[ref] = digest.Part{
-			Kind: string(ref.Kind), Name: ref.Name, Hash: digest.Hash(record.AppliedHash),
-			Absent: record.Absent || seen != nil && seen.State == v1alpha1.SourceMissing,
-		}
+		parts[ref] = d.recordedPart(ref, record)
 	}
 	for _, c := range r.stale {
-		hash, ok := d.hashLike(parts[c.Source].Hash, c.Pair)
-		if !ok {
+		part := presentPart(c.Pair)
+		ok := true
+		if part.Hash, ok = d.hashLike(parts[c.Source].Hash, c.Pair); !ok {
 			return ""
 		}
-		parts[c.Source] = digest.Part{
-			Kind: string(c.Source.Kind), Name: c.Source.Name, Hash: hash, Absent: c.State == v1alpha1.SourceMissing,
-		}
+		parts[c.Source] = part
 	}
 	return digest.Combine(slices.Collect(maps.Values(parts)))
+}
+
+// onlyOwed is what is recorded of a restart that was made for what the record owes.
+func (d *Decision) onlyOwed(r *row) []v1alpha1.AppliedSource {
+	applied := slices.Clone(r.after.Sources) // in the order of r.applied
+	for i := range applied {
+		ref := source.Ref{Kind: applied[i].Kind, Name: applied[i].Name}
+		seen, now := d.records.sources[ref], d.observed[ref]
+		missed := seen != nil && seen.State == v1alpha1.SourceMissing && now != nil && now.State == v1alpha1.SourceMissing
+		if missed || slices.ContainsFunc(r.stale, func(c change) bool { return c.Source == ref }) {
+			applied[i] = r.applied[i]
+		}
+	}
+	return applied
 }
 
 // hashLike is the hash of a pair's content in the format of another.
@@ -375,6 +417,9 @@ func (d *Decision) settle(r *row) {
 	case r.resumed:
 		d.restarted(r, r.number, cause)
 		r.follow(true)
+	case len(r.stale) == 0 && r.owed() && r.unreadable(): // what it is owed for may be what can't be read
+		r.keep(r.before)
+		r.events = nil
 	case len(r.stale) == 0:
 		d.follow(r)
 	case d.in.Mode == v1alpha1.ModeDryRun:
@@ -385,7 +430,7 @@ func (d *Decision) settle(r *row) {
 		r.restart = len(d.Restarts)
 		d.Restarts = append(d.Restarts, Restart{
 			Workload: r.target.Workload,
-			Mark:     workload.Mark{Number: r.number + 1, Digest: r.digest()},
+			Mark:     workload.Mark{Number: r.number + 1, Digest: d.digest(r)},
 			Cause:    cause,
 		})
 		r.after.Message = cause

@@ -341,6 +341,35 @@ func TestE9AReturnAfterALostRestart(t *testing.T) {
 	g.Expect(s.pass().restarts).To(BeEmpty())
 }
 
+// The pods were started without config, so they don't have it, although the record says that they do.
+func TestE9AReturnAfterALostRestartWithoutTheSource(t *testing.T) {
+	g := NewWithT(t)
+	config, other, web := configMap("config", "A").when("AMD"), configMap("other", "A"), deployment("web")
+	s := settled(config, other, web)
+	config.set("-")
+	other.set("B")
+	s.refused(errRefused)
+	s.lost()
+	config.set("A")
+	g.Expect(s.pass().restarts).To(HaveLen(1))
+	g.Expect(s.pass().restarts).To(BeEmpty())
+}
+
+// The deletion called for no restart, but the one that was made for other left the pods without config.
+func TestE9AnAbsenceThatALostRestartWasMadeInIsRecorded(t *testing.T) {
+	g := NewWithT(t)
+	config, other, web := configMap("config", "A").when("A"), configMap("other", "A"), deployment("web")
+	s := settled(config, other, web)
+	config.set("-")
+	s.pass()
+	other.set("B")
+	s.lost()
+	s.edit(func() { s.sources = append(s.sources, configMap("more", "A")) })
+	g.Expect(s.pass().restarts).To(BeEmpty())
+	config.set("A")
+	g.Expect(s.pass().restarts).To(HaveLen(1))
+}
+
 // The response was lost, not the patch: the pass takes it for refused.
 func TestE9ALostResponseIsNoSecondRestart(t *testing.T) {
 	g := NewWithT(t)
@@ -551,6 +580,25 @@ func TestE19AChangeThatWasTakenBackIsNoRestart(t *testing.T) {
 			g.Expect(s.pass().restarts).To(BeEmpty())
 		})
 	}
+}
+
+func TestE19ASourceThatCanNotBeReadIsNotTakenForAChangeTakenBack(t *testing.T) {
+	g := NewWithT(t)
+	config, quiet, web := configMap("config", "A"), configMap("quiet", "A").when("D"), deployment("web")
+	s := settled(config, quiet, web)
+	s.mode = v1alpha1.ModeSuspended
+	config.set("B")
+	s.pass()
+	before := s.row(web)
+	config.unreadable = true
+	quiet.set("B")
+	for range 2 {
+		g.Expect(s.pass().events).To(BeEmpty())
+		g.Expect(s.row(web)).To(Equal(before))
+	}
+	config.unreadable = false
+	s.edit(func() { s.mode, config.keys = v1alpha1.ModeActive, []string{"KEY"} })
+	g.Expect(s.pass().restarts).To(HaveLen(1))
 }
 
 func TestE19ASourceThatIsAwayWhileSuspended(t *testing.T) {

@@ -70,39 +70,6 @@ func (r *row) rebased() bool {
 	return false
 }
 
-// digest is that of the content that a restart made now is for. A source that can't be read counts as
-// it is recorded.
-func (r *row) digest() string {
-	parts := make([]digest.Part, 0, len(r.target.Pairs))
-	for _, pair := range r.target.Pairs {
-		part := digest.Part{
-			Kind: string(pair.Source.Kind), Name: pair.Source.Name,
-			Hash: pair.Hash, Absent: pair.State == v1alpha1.SourceMissing,
-		}
-		if pair.State == v1alpha1.SourceUnreadable {
-			record := r.record(pair.Source)
-			if record == nil {
-				continue
-			}
-			part.Hash, part.Absent = digest.Hash(record.AppliedHash), record.Absent
-		}
-		parts = append(parts, part)
-	}
-	return digest.Combine(parts)
-}
-
-// onlyStale are the records of the row, advanced for the changes that call for a restart and for no other.
-func (r *row) onlyStale(advanced []v1alpha1.AppliedSource) []v1alpha1.AppliedSource {
-	records := slices.Clone(r.after.Sources) // in the order of advanced
-	for i := range records {
-		ref := source.Ref{Kind: records[i].Kind, Name: records[i].Name}
-		if slices.ContainsFunc(r.stale, func(c change) bool { return c.Source == ref }) {
-			records[i] = advanced[i]
-		}
-	}
-	return records
-}
-
 // everyPair stands for changes that can't be told apart any more: the pods run content that is
 // neither recorded nor present.
 func (r *row) everyPair() []change {

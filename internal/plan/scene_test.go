@@ -240,13 +240,14 @@ func (t *tgt) patch(restart plan.Restart) bool {
 
 func (s *scene) observe() plan.Observation {
 	observed := plan.Observation{Problems: s.problems, Incomplete: s.incomplete}
-	for _, one := range s.sources {
+	sources := slices.DeleteFunc(slices.Clone(s.sources), func(one *src) bool { return !s.selects(one) })
+	for _, one := range sources {
 		observed.Sources = append(observed.Sources, one.observe())
 	}
 	for _, t := range s.targets {
 		target := plan.Target{Ref: t.Ref, Workload: t.workload(), Unreadable: t.unreadable, Hint: t.hint}
-		for _, one := range s.sources {
-			if target.Workload == nil || t.ignored || one.ignored || t.uses != nil && !slices.Contains(t.uses, one) {
+		for _, one := range sources {
+			if target.Workload == nil || t.ignored || one.state() == v1alpha1.SourceIgnored || t.uses != nil && !slices.Contains(t.uses, one) {
 				continue
 			}
 			target.Pairs = append(target.Pairs, one.pair(s.applied(t, one)))
@@ -254,6 +255,22 @@ func (s *scene) observe() plan.Observation {
 		observed.Targets = append(observed.Targets, target)
 	}
 	return observed
+}
+
+// selects tells whether the spec selects a source: by labels only those that exist, or did.
+func (s *scene) selects(one *src) bool {
+	exists := one.data != nil && !one.ignored && !one.unreadable
+	return !one.selected || exists || (one.data == nil || one.unreadable) && s.sourceRow(one) != nil
+}
+
+// sourceRow is the recorded row of a source, or nil.
+func (s *scene) sourceRow(one *src) *v1alpha1.SourceStatus {
+	for i := range s.status.Sources {
+		if row := &s.status.Sources[i]; row.Kind == one.Kind && row.Name == one.Name {
+			return row
+		}
+	}
+	return nil
 }
 
 func (s *scene) decide() *plan.Decision {
