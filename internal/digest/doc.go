@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package digest says whether content changed, without keeping the content.
 //
 // It reduces the data of a ConfigMap or Secret to a digest for each key, and these to short hashes

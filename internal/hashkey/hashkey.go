@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package hashkey keeps the key under which Secrets are hashed (E2), in a Secret of the operator's own.
 //
 // It promises that the key is made once, that several replicas agree on one, and that a key that
@@ -46,7 +47,7 @@ import (
 
 const (
 	// SecretName is the name of the Secret that holds the key.
-	SecretName = "configwatch-hash-key"
+	SecretName = "configwatch-hash-key" //nolint:gosec // a name, and nothing secret
 	// DataKey is the key of its data that holds the key.
 	DataKey = "key"
 	// size is the length of the key in bytes.
@@ -54,7 +55,9 @@ const (
 )
 
 // errInvalid tells that the Secret has no usable key.
-var errInvalid = fmt.Errorf("Secret %s needs %d random bytes in data.%s: delete it, and a new one is made", //nolint:staticcheck // Secret is the name of a kind
+//
+//nolint:staticcheck // Secret is the name of a kind
+var errInvalid = fmt.Errorf("Secret %s needs %d random bytes in data.%s: delete it, and a new one is made",
 	SecretName, size, DataKey)
 
 // Store is where the key is kept.
@@ -71,7 +74,7 @@ func (s *Store) Ensure(ctx context.Context) ([]byte, error) {
 		return key, err
 	}
 	key = make([]byte, size)
-	rand.Read(key) //nolint:errcheck,gosec // crypto/rand.Read never returns an error
+	rand.Read(key) // it never returns an error
 	err = s.create(ctx, key)
 	if apierrors.IsAlreadyExists(err) {
 		return s.read(ctx)

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package informer keeps a reduced copy of every object of one kind, fresh by one watch.
 //
 // It wraps client-go's shared informer. It promises that objects are reduced before they are kept,

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package informer
 
 import (
@@ -243,7 +244,7 @@ func (i *Informer[T]) stateChanged() {
 // error of the last call, or ErrNotSynced. An empty namespace asks for all.
 func (i *Informer[T]) Health(namespace string) error {
 	if namespace == "" {
-		var errs []error
+		errs := make([]error, 0, len(i.shards))
 		for _, s := range i.shards {
 			errs = append(errs, s.health(i.resource))
 		}

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package selection says what the spec of a ConfigWatch selects now: the sources, the workloads, and
 // which of the sources each workload depends on.
 //

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package selection
 
 import (
@@ -124,16 +125,18 @@ func (o *observer) result() plan.Observation {
 }
 
 func (o *observer) nearestSource(ref source.Ref) string {
-	var names []string
-	for _, s := range o.sources.List(o.namespace(), ref.Kind) {
+	sources := o.sources.List(o.namespace(), ref.Kind)
+	names := make([]string, 0, len(sources))
+	for _, s := range sources {
 		names = append(names, s.Name)
 	}
 	return didYouMean(ref.Name, names)
 }
 
 func (o *observer) nearestWorkload(kind, name string) string {
-	var names []string
-	for _, w := range o.workloads.List(o.namespace(), kind) {
+	workloads := o.workloads.List(o.namespace(), kind)
+	names := make([]string, 0, len(workloads))
+	for _, w := range workloads {
 		names = append(names, w.Name)
 	}
 	return didYouMean(name, names)

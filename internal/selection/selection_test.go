@@ -280,7 +280,7 @@ func TestE25OnlyNamesThatAreNearAreSuggested(t *testing.T) {
 		"two letters":                    {"web", []string{"weber"}, "weber"},
 		"three of three letters":         {"web", []string{"xyz"}, ""},
 		"a third of a long name":         {"application-config", []string{"app-config"}, ""},
-		"less than that":                 {"application-config", []string{"applicaton-configs"}, "applicaton-configs"},
+		"less than that":                 {"application-config", []string{"application-configmap"}, "application-configmap"},
 		"the nearest of several":         {"app-config", []string{"app-cfg", "app-config2", "ap-confi"}, "app-config2"},
 		"of two as near the first":       {"web", []string{"wed", "wab"}, "wab"},
 		"nothing is there":               {"web", nil, ""},

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package source keeps what matters of every ConfigMap and Secret: names, labels and digests.
 //
 // Values are replaced by digests on arrival, before anything is cached, and Helm's release Secrets

@@ -46,7 +46,7 @@ func meta() metav1.ObjectMeta {
 		Annotations:     map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"a":"` + canary + `"}}`},
 		Finalizers:      []string{"x/y"},
 		OwnerReferences: []metav1.OwnerReference{{Name: canary}},
-		ManagedFields:   []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: []byte(canary)}}},
+		ManagedFields:   []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(canary)}},
 	}
 }
 
@@ -166,8 +166,8 @@ func reachable(value any) []string {
 				visit(v.Elem())
 			}
 		case reflect.Struct:
-			for i := range v.NumField() {
-				visit(v.Field(i))
+			for _, field := range v.Fields() {
+				visit(field)
 			}
 		case reflect.Map:
 			for entries := v.MapRange(); entries.Next(); {

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package workload
 
 import (
@@ -232,7 +233,7 @@ func (c *Cache) List(namespace, kind string) []*Workload {
 
 // Using is all workloads of the namespace whose pod template references the source, in no order.
 func (c *Cache) Using(namespace string, ref source.Ref) []*Workload {
-	var using []*Workload
+	using := make([]*Workload, 0, len(c.kinds))
 	for _, k := range c.kinds {
 		using = append(using, k.informer.ByIndex(namespace, byReference, ref.String())...)
 	}

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package workload keeps what matters of every workload: which sources its pod template references,
 // by which numbers it was restarted, and how its rollout stands.
 //

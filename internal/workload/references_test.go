@@ -26,7 +26,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/source"
@@ -176,8 +175,8 @@ func typesWithin(t reflect.Type, seen map[reflect.Type]bool, call func(name stri
 		typesWithin(t.Elem(), seen, call)
 	case reflect.Struct:
 		call(t.Name())
-		for i := range t.NumField() {
-			typesWithin(t.Field(i).Type, seen, call)
+		for field := range t.Fields() {
+			typesWithin(field.Type, seen, call)
 		}
 	default:
 	}
@@ -271,9 +270,9 @@ func walk(v reflect.Value, found map[source.Ref]bool) {
 			walk(v.Index(i), found)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				walk(v.Field(i), found)
+		for field, value := range v.Fields() {
+			if field.IsExported() {
+				walk(value, found)
 			}
 		}
 	default:
@@ -284,7 +283,7 @@ func TestFuzzReferencesOracleFindsWhatIsThere(t *testing.T) {
 	found := map[source.Ref]bool{}
 	walk(reflect.ValueOf(corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
 		Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Optional: ptr.To(true),
+			LocalObjectReference: corev1.LocalObjectReference{Name: "s"}, Optional: new(true),
 		}}}},
 	}}}}), found)
 	NewWithT(t).Expect(found).To(Equal(map[source.Ref]bool{secret("s"): true}))

@@ -24,7 +24,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // condition is a condition of a Deployment.
@@ -36,7 +35,7 @@ func condition(kind appsv1.DeploymentConditionType, reason string) appsv1.Deploy
 func rolledOut() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 4},
-		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3), ProgressDeadlineSeconds: ptr.To[int32](600)},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(3)), ProgressDeadlineSeconds: new(int32(600))},
 		Status: appsv1.DeploymentStatus{
 			ObservedGeneration: 4, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
 			Conditions: []appsv1.DeploymentCondition{
@@ -104,7 +103,7 @@ func TestE16E23HowADeploymentsRolloutStands(t *testing.T) {
 		},
 		"scaled to zero": {
 			func(d *appsv1.Deployment) {
-				d.Spec.Replicas = ptr.To[int32](0)
+				d.Spec.Replicas = new(int32(0))
 				d.Status = appsv1.DeploymentStatus{ObservedGeneration: 4, Conditions: d.Status.Conditions}
 			},
 			Rollout{Progress: Complete, NoPods: true},
@@ -127,10 +126,10 @@ func rolledOutSet() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", Generation: 4},
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](3),
+			Replicas: new(int32(3)),
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 				Type:          appsv1.RollingUpdateStatefulSetStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To[int32](0)},
+				RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(0))},
 			},
 		},
 		Status: appsv1.StatefulSetStatus{
@@ -176,7 +175,7 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 		},
 		"scaled to zero": {
 			func(s *appsv1.StatefulSet) {
-				s.Spec.Replicas = ptr.To[int32](0)
+				s.Spec.Replicas = new(int32(0))
 				s.Status = appsv1.StatefulSetStatus{ObservedGeneration: 4, CurrentRevision: "db-2", UpdateRevision: "db-2"}
 			},
 			Rollout{Progress: Complete, NoPods: true},
@@ -323,7 +322,7 @@ func TestE16E23HowADaemonSetsRolloutStands(t *testing.T) {
 }
 
 func TestE22ACronJobReadsItsConfigurationAtTheNextRun(t *testing.T) {
-	for name, suspend := range map[string]*bool{"active": nil, "suspended": ptr.To(true)} {
+	for name, suspend := range map[string]*bool{"active": nil, "suspended": new(true)} {
 		t.Run(name, func(t *testing.T) {
 			w := reduce(&batchv1.CronJob{Spec: batchv1.CronJobSpec{Suspend: suspend}})
 			NewWithT(t).Expect(w.Rollout).To(Equal(Rollout{Progress: Complete, ReadsAtNextRun: true}))
