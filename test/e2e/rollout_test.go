@@ -116,6 +116,7 @@ var _ = Describe("A restarted workload", func() {
 
 	It("of strategy OnDelete is Blocked until its pods are deleted, which are named (E23), for a StatefulSet", func(ctx SpecContext) {
 		restarts := establish(ctx, statefulSet, set3().OnDelete().Obj())
+		Eventually(pods).WithArguments(ctx).Should(HaveLen(3))
 		set(ctx, "debug")
 		const waits = changed + ". its updateStrategy is OnDelete: delete pods app-0 to app-2, as far as they are old (0 of 3 are new)"
 		expectRow(ctx, statefulSet, v1alpha1.TargetBlocked, v1alpha1.ReasonUpdateStrategyOnDelete, waits)
@@ -130,6 +131,7 @@ var _ = Describe("A restarted workload", func() {
 
 	It("of strategy OnDelete is Blocked until its pods are deleted (E23), for a DaemonSet", func(ctx SpecContext) {
 		restarts := establish(ctx, daemonSet, utils.MakeDaemonSet("app").EnvFromConfigMap("app-config").OnDelete().Obj())
+		Eventually(pods).WithArguments(ctx).Should(HaveLen(1))
 		set(ctx, "debug")
 		expectRow(ctx, daemonSet, v1alpha1.TargetBlocked, v1alpha1.ReasonUpdateStrategyOnDelete, changed+
 			". its updateStrategy is OnDelete: delete its old pods, kubectl delete pod -n "+here.Name+" -l 'app=app' (0 of 1 are new)")
@@ -141,6 +143,7 @@ var _ = Describe("A restarted workload", func() {
 
 	It("with a partition is Blocked until that is lowered (E23)", func(ctx SpecContext) {
 		restarts := establish(ctx, statefulSet, set3().Partition(2).Obj())
+		Eventually(pods).WithArguments(ctx).Should(HaveLen(3))
 		set(ctx, "debug")
 		const waits = changed + ". spec.updateStrategy.rollingUpdate.partition is 2, which keeps pods app-0 to app-1 old until it is lowered"
 		expectRow(ctx, statefulSet, v1alpha1.TargetBlocked, v1alpha1.ReasonPartitionedRollout, waits)
