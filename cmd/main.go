@@ -36,7 +36,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,9 +132,9 @@ func newManager(config *rest.Config, opts *options, ownNamespace string) (ctrl.M
 		Metrics:                metricsOptions(opts),
 		Cache:                  cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()},
 		// A pass must see the status that the last one wrote, or it would decide the same again.
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 
-		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		GracefulShutdownTimeout:       new(shutdownTimeout),
 		LeaderElection:                opts.leaderElect,
 		LeaderElectionID:              "configwatch.ktechhub.io",
 		LeaderElectionNamespace:       ownNamespace,
@@ -195,7 +194,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, clientset kubernetes.I
 		Recorder:  mgr.GetEventRecorder("configwatch"),
 		Clock:     clock.RealClock{},
 	}
-	if err := reconciler.SetupWithManager(mgr, controller.Options{MaxConcurrentReconciles: opts.maxConcurrentReconciles}); err != nil {
+	if err := reconciler.SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: opts.maxConcurrentReconciles}); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

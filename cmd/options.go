@@ -139,8 +139,8 @@ func (o *options) ownNamespace() (string, error) {
 		return strings.TrimSpace(string(content)), nil
 	}
 	if o.namespace == "" {
-		return "", fmt.Errorf("the manager's own namespace is not known: outside a cluster, say it with --namespace or the environment variable %s",
-			podNamespaceVariable)
+		return "", fmt.Errorf("the manager's own namespace is not known: outside a cluster, "+
+			"say it with --namespace or the environment variable %s", podNamespaceVariable)
 	}
 	return o.namespace, nil
 }

@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -92,7 +91,7 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 // and records them (E9). It comes after every restart that is due, of this ConfigWatch and of others:
 // when one change concerns many workloads, none waits for the records of the others.
 func recordLater() ctrl.Result {
-	return ctrl.Result{RequeueAfter: time.Nanosecond, Priority: ptr.To(records)}
+	return ctrl.Result{RequeueAfter: time.Nanosecond, Priority: new(records)}
 }
 
 // waitForCaches ends a pass that can't be made yet. The caches wake every ConfigWatch when they can be
@@ -126,7 +125,9 @@ func (r *ConfigWatchReconciler) act(ctx context.Context, name string, restarts [
 }
 
 // report writes the status if it differs, and then tells the news (E28).
-func (r *ConfigWatchReconciler) report(ctx context.Context, cw *v1alpha1.ConfigWatch, status v1alpha1.ConfigWatchStatus, news []plan.Event) error {
+func (r *ConfigWatchReconciler) report(
+	ctx context.Context, cw *v1alpha1.ConfigWatch, status v1alpha1.ConfigWatchStatus, news []plan.Event,
+) error {
 	if !equality.Semantic.DeepEqual(cw.Status, status) {
 		cw.Status = status
 		if err := r.Client.Status().Update(ctx, cw, client.FieldOwner(v1alpha1.FieldManager)); err != nil {

@@ -44,8 +44,8 @@ type Options struct {
 }
 
 // SetupWithManager makes the manager run the reconciler and its caches.
-func (r *ConfigWatchReconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
-	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
+func (r *ConfigWatchReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opts Options) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	changes := &changes{configWatches: mgr.GetCache(), sources: r.Sources, workloads: r.Workloads}

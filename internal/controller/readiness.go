@@ -21,9 +21,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/informer"
@@ -34,6 +36,7 @@ import (
 // Readable is a readiness check that passes while everything has been read and the API server answers:
 // a missing permission, or an API server that is out of reach, fails it. It makes no call of its own.
 func Readable(ctx context.Context, configWatches cache.Cache, sources *source.Cache, workloads *workload.Cache) healthz.Checker {
+	told := &told{}
 	return func(*http.Request) error {
 		errs := []error{configWatchesRead(ctx, configWatches)}
 		for _, kind := range []v1alpha1.SourceKind{v1alpha1.ConfigMap, v1alpha1.Secret} {
@@ -42,8 +45,35 @@ func Readable(ctx context.Context, configWatches cache.Cache, sources *source.Ca
 		for _, kind := range workload.Kinds() {
 			errs = append(errs, workloads.Readable(kind, ""))
 		}
-		return errors.Join(errs...)
+		err := errors.Join(errs...)
+		told.log(ctx, err)
+		return err
 	}
+}
+
+// told is what was last logged of the readiness: the probe's own answer withholds the reason.
+type told struct {
+	mu  sync.Mutex
+	err string
+}
+
+// log logs what is in the way when it changes.
+func (t *told) log(ctx context.Context, err error) {
+	var now string
+	if err != nil {
+		now = err.Error()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case now == t.err:
+		return
+	case now == "":
+		log.FromContext(ctx).Info("Ready: everything can be read")
+	default:
+		log.FromContext(ctx).Info("Not ready", "reason", now)
+	}
+	t.err = now
 }
 
 func configWatchesRead(ctx context.Context, configWatches cache.Cache) error {

@@ -33,7 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -206,7 +205,7 @@ func deployment(namespace string, i int, readsShared bool) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: deploymentName(i), Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](1),
+			Replicas: new(int32(1)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
@@ -230,11 +229,11 @@ func (c *cluster) requests(ctx context.Context) (map[string]int, error) {
 	}
 	counts := map[string]int{}
 	for line := range strings.Lines(string(text)) {
-		rest, ok := strings.CutPrefix(line, "apiserver_request_total{")
+		series, ok := strings.CutPrefix(line, "apiserver_request_total{")
 		if !ok {
 			continue
 		}
-		labels, value, _ := strings.Cut(rest, "} ")
+		labels, value, _ := strings.Cut(series, "} ")
 		number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err != nil {
 			return nil, fmt.Errorf("reading the API server's metrics: %w", err)
@@ -249,8 +248,8 @@ func (c *cluster) requests(ctx context.Context) (map[string]int, error) {
 }
 
 func label(labels, name string) string {
-	_, rest, _ := strings.Cut(labels, name+`="`)
-	value, _, _ := strings.Cut(rest, `"`)
+	_, found, _ := strings.Cut(labels, name+`="`)
+	value, _, _ := strings.Cut(found, `"`)
 	return value
 }
 

@@ -173,7 +173,7 @@ func (b *bench) adoption(ctx context.Context) error {
 		}
 	}
 	b.report.add(row{Name: fmt.Sprintf("restarts by installing it on %d workloads", b.size.workloads+b.size.shared), Unit: "restarts",
-		Manager: float64(restarts), Limit: ptrTo(0.0)})
+		Manager: float64(restarts), Limit: new(0.0)})
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (b *bench) speed(ctx context.Context) error {
 	many := func(who, namespace string) error {
 		for range max(1, b.size.changes/b.size.rounds) {
 			time.Sleep(breath)
-			i := 1 + rand.IntN(b.size.workloads-1) //nolint:gosec // any choice will do
+			i := 1 + rand.IntN(b.size.workloads-1)
 			took, err := b.time(ctx, namespace, []string{ownConfig(i)}, []string{deploymentName(i)})
 			if err != nil {
 				return err
@@ -281,10 +281,10 @@ func (b *bench) work(ctx context.Context) error {
 		}
 		per := func(calls ...string) float64 { return float64(difference(before, after, calls...)) / float64(restarts) }
 		b.report.add(
-			row{Name: "status writes per restart", Unit: "calls", Manager: per("PUT configwatches/status"), Limit: ptrTo(1.0)},
-			row{Name: "Events per restart (one on the ConfigWatch, one on the workload)", Unit: "calls", Manager: per("POST events"), Limit: ptrTo(2.0)},
-			row{Name: "GETs and LISTs per restart", Unit: "calls", Manager: per(reads()...), Limit: ptrTo(0.0)},
-			row{Name: "processor time per restart", Unit: "ms", Manager: (now - cpu) * 1000 / float64(restarts), Limit: ptrTo(5.0)},
+			row{Name: "status writes per restart", Unit: "calls", Manager: per("PUT configwatches/status"), Limit: new(1.0)},
+			row{Name: "Events per restart (one on the ConfigWatch, one on the workload)", Unit: "calls", Manager: per("POST events"), Limit: new(2.0)},
+			row{Name: "GETs and LISTs per restart", Unit: "calls", Manager: per(reads()...), Limit: new(0.0)},
+			row{Name: "processor time per restart", Unit: "ms", Manager: (now - cpu) * 1000 / float64(restarts), Limit: new(5.0)},
 		)
 		return nil
 	})
@@ -362,8 +362,8 @@ func (b *bench) noise(ctx context.Context) error {
 		missed, doubled := b.observers[manyNamespace].compare(restarts, nil)
 		calls := append(reads(), "PATCH deployments", "PUT configwatches/status", "POST events")
 		b.report.add(
-			row{Name: fmt.Sprintf("restarts by %d writes of metadata", b.size.metadataWrites), Unit: "restarts", Manager: float64(missed + doubled), Limit: ptrTo(0.0)},
-			row{Name: fmt.Sprintf("API calls by %d writes of metadata", b.size.metadataWrites), Unit: "calls", Manager: float64(difference(before, after, calls...)), Limit: ptrTo(0.0)},
+			row{Name: fmt.Sprintf("restarts by %d writes of metadata", b.size.metadataWrites), Unit: "restarts", Manager: float64(missed + doubled), Limit: new(0.0)},
+			row{Name: fmt.Sprintf("API calls by %d writes of metadata", b.size.metadataWrites), Unit: "calls", Manager: float64(difference(before, after, calls...)), Limit: new(0.0)},
 		)
 		return nil
 	})
@@ -392,8 +392,8 @@ func (b *bench) down(ctx context.Context) error {
 	}
 	missed, doubled := b.observers[manyNamespace].compare(before, expected)
 	b.report.add(
-		row{Name: fmt.Sprintf("missed, of %d changes while it was down", b.size.downChanges), Unit: "changes", Manager: float64(missed), Limit: ptrTo(0.0)},
-		row{Name: "doubled among them", Unit: "changes", Manager: float64(doubled), Limit: ptrTo(0.0)},
+		row{Name: fmt.Sprintf("missed, of %d changes while it was down", b.size.downChanges), Unit: "changes", Manager: float64(missed), Limit: new(0.0)},
+		row{Name: "doubled among them", Unit: "changes", Manager: float64(doubled), Limit: new(0.0)},
 	)
 	return nil
 }
@@ -421,7 +421,7 @@ func (b *bench) killed(ctx context.Context) error {
 		if err := b.manager.start(ctx, b.cluster); err != nil {
 			return err
 		}
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) //nolint:gosec // any moment will do
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
 		b.manager.Kill()
 	}
 	if err := <-changed; err != nil {
@@ -439,8 +439,8 @@ func (b *bench) killed(ctx context.Context) error {
 	}
 	missed, doubled := b.observers[manyNamespace].compare(before, expected)
 	b.report.add(
-		row{Name: fmt.Sprintf("missed, %d × kill -9 during %d changes", b.size.kills, b.size.workloads), Unit: "changes", Manager: float64(missed), Limit: ptrTo(0.0)},
-		row{Name: "doubled among them", Unit: "changes", Manager: float64(doubled), Limit: ptrTo(0.0)},
+		row{Name: fmt.Sprintf("missed, %d × kill -9 during %d changes", b.size.kills, b.size.workloads), Unit: "changes", Manager: float64(missed), Limit: new(0.0)},
+		row{Name: "doubled among them", Unit: "changes", Manager: float64(doubled), Limit: new(0.0)},
 	)
 	return nil
 }
@@ -449,8 +449,8 @@ func (b *bench) killed(ctx context.Context) error {
 // start with them.
 func (b *bench) memory(ctx context.Context) error {
 	limits := map[int]row{
-		1000:  {Limit: ptrTo(48.0)},
-		10000: {Limit: ptrTo(65.0)},
+		1000:  {Limit: new(48.0)},
+		10000: {Limit: new(65.0)},
 	}
 	made := 0
 	for _, n := range b.size.foreign {
@@ -469,7 +469,7 @@ func (b *bench) memory(ctx context.Context) error {
 			}
 			b.report.add(
 				row{Name: fmt.Sprintf("resident memory, %d × 10 KiB foreign Secrets", n), Unit: "MB", Manager: float64(now) / 1e6, Limit: limits[n].Limit},
-				row{Name: fmt.Sprintf("peak memory, %d × 10 KiB foreign Secrets", n), Unit: "MB", Manager: float64(peak) / 1e6, Limit: ptrTo(128.0)},
+				row{Name: fmt.Sprintf("peak memory, %d × 10 KiB foreign Secrets", n), Unit: "MB", Manager: float64(peak) / 1e6, Limit: new(128.0)},
 			)
 			return nil
 		})

@@ -68,18 +68,18 @@ func (o *observer) see(object any, isNews bool) {
 	if !ok {
 		return
 	}
-	var marked string
+	var marked strings.Builder
 	for key, value := range d.Spec.Template.Annotations {
 		if strings.HasPrefix(key, v1alpha1.RestartAnnotationPrefix) {
-			marked += value
+			marked.WriteString(value)
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if isNews && o.marks[d.Name] != marked {
+	if isNews && o.marks[d.Name] != marked.String() {
 		o.restarts[d.Name]++
 	}
-	o.marks[d.Name] = marked
+	o.marks[d.Name] = marked.String()
 	o.changed.Broadcast()
 }
 

@@ -45,11 +45,9 @@ type report struct {
 	Rows []row `json:"rows"`
 }
 
-func ptrTo[T any](v T) *T { return &v }
-
 func compared(name string, limit float64, manager, floor time.Duration) row {
-	r := row{Name: name, Unit: "ms", Manager: milliseconds(manager), Floor: ptrTo(milliseconds(floor))}
-	r.Ratio = ptrTo(r.Manager / *r.Floor)
+	r := row{Name: name, Unit: "ms", Manager: milliseconds(manager), Floor: new(milliseconds(floor))}
+	r.Ratio = new(r.Manager / *r.Floor)
 	if limit > 0 {
 		r.Limit = &limit
 	}
@@ -67,7 +65,7 @@ func (r *report) add(rows ...row) {
 			if added.Ratio != nil {
 				figure = *added.Ratio
 			}
-			added.Reached = ptrTo(figure <= *added.Limit)
+			added.Reached = new(figure <= *added.Limit)
 		}
 		r.Rows = append(r.Rows, added)
 	}
