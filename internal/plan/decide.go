@@ -371,11 +371,12 @@ func (d *Decision) owedDigest(r *row) string {
 		parts[ref] = d.recordedPart(ref, record)
 	}
 	for _, c := range r.stale {
-		part := presentPart(c.Pair)
-		ok := true
-		if part.Hash, ok = d.hashLike(parts[c.Source].Hash, c.Pair); !ok {
+		hash, ok := d.hashLike(parts[c.Source].Hash, c.Pair)
+		if !ok {
 			return ""
 		}
+		part := presentPart(c.Pair)
+		part.Hash = hash
 		parts[c.Source] = part
 	}
 	return digest.Combine(slices.Collect(maps.Values(parts)))
@@ -383,12 +384,16 @@ func (d *Decision) owedDigest(r *row) string {
 
 // onlyOwed is what is recorded of a restart that was made for what the record owes.
 func (d *Decision) onlyOwed(r *row) []v1alpha1.AppliedSource {
+	stale := make(map[source.Ref]bool, len(r.stale))
+	for _, c := range r.stale {
+		stale[c.Source] = true
+	}
 	applied := slices.Clone(r.after.Sources) // in the order of r.applied
 	for i := range applied {
 		ref := source.Ref{Kind: applied[i].Kind, Name: applied[i].Name}
 		seen, now := d.records.sources[ref], d.observed[ref]
 		missed := seen != nil && seen.State == v1alpha1.SourceMissing && now != nil && now.State == v1alpha1.SourceMissing
-		if missed || slices.ContainsFunc(r.stale, func(c change) bool { return c.Source == ref }) {
+		if missed || stale[ref] {
 			applied[i] = r.applied[i]
 		}
 	}

@@ -526,7 +526,7 @@ func (s *simulation) compare(target plan.Target, t *tgt, restarted bool) {
 	switch {
 	case restarted && s.mode != v1alpha1.ModeActive:
 		s.fail("E19: %s is restarted though the mode is %s", t.Ref, s.mode)
-	case wanted && !restarted && !(s.unrecorded(t) && unreadable(target)):
+	case wanted && !restarted && (!s.unrecorded(t) || !unreadable(target)):
 		s.fail("E4: %s is not restarted, though its pods are old", t.Ref)
 	case restarted && !wanted && !m.excused && !s.appeared(target, t) && !s.ambiguous(target, t):
 		s.fail("E5: %s is restarted, though nothing calls for it", t.Ref)
@@ -621,7 +621,7 @@ func (s *simulation) learnPair(pair plan.Pair, known *pairModel, pending, readsA
 	switch {
 	case len(changes) > 0 && readsAtNextRun:
 		known.advance(one.data)
-	case len(changes) > 0 && !calls(pair, changes) && one.data != nil && !(known.absent && pending):
+	case len(changes) > 0 && !calls(pair, changes) && one.data != nil && (!known.absent || !pending):
 		known.advance(one.data)
 	}
 	if one.data == nil {
