@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // exec and cloud providers' credentials in a kubeconfig
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -104,7 +105,19 @@ func run(ctx context.Context, opts *options) error {
 	if err := mgr.Add(&hashkey.Guard{Store: store, Key: key}); err != nil {
 		return fmt.Errorf("adding the guard of the hash key: %w", err)
 	}
-	if err := addController(ctx, mgr, clientset, opts, digest.Keyed(key)); err != nil {
+	live, err := metadata.NewForConfigAndClient(config, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("making the client of metadata: %w", err)
+	}
+	sources, err := source.NewCache(clientset, live, opts.namespaces(), digest.Keyed(key))
+	if err != nil {
+		return err
+	}
+	workloads, err := workload.NewCache(clientset, opts.namespaces())
+	if err != nil {
+		return err
+	}
+	if err := addController(ctx, mgr, sources, workloads, opts); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version.Version, "namespace", ownNamespace, "watchNamespaces", opts.watchNamespaces)
@@ -178,15 +191,9 @@ func newClientset(config *rest.Config, httpClient *http.Client) (kubernetes.Inte
 	return clientset, nil
 }
 
-func addController(ctx context.Context, mgr ctrl.Manager, clientset kubernetes.Interface, opts *options, keyed *digest.Hasher) error {
-	sources, err := source.NewCache(clientset, opts.namespaces(), keyed)
-	if err != nil {
-		return err
-	}
-	workloads, err := workload.NewCache(clientset, opts.namespaces())
-	if err != nil {
-		return err
-	}
+func addController(
+	ctx context.Context, mgr ctrl.Manager, sources *source.Cache, workloads *workload.Cache, opts *options,
+) error {
 	reconciler := &controller.ConfigWatchReconciler{
 		Client:    mgr.GetClient(),
 		Sources:   sources,

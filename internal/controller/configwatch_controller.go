@@ -76,6 +76,9 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		Observed:   observation,
 		Now:        r.Clock.Now(),
 	})
+	if err := r.confirm(ctx, cw.Namespace, decision.Restarts); err != nil {
+		return ctrl.Result{}, err
+	}
 	outcomes := r.act(ctx, cw.Name, decision.Restarts)
 	if len(outcomes) > 0 && errors.Join(outcomes...) == nil {
 		return recordLater(), nil
@@ -106,6 +109,24 @@ func (r *ConfigWatchReconciler) lookAgain(at time.Time) ctrl.Result {
 		return ctrl.Result{}
 	}
 	return ctrl.Result{RequeueAfter: max(at.Sub(r.Clock.Now()), time.Second)}
+}
+
+// confirm makes sure that the caches aren't behind, where nothing proves it: after a start, and after
+// another replica has led. A restart for content that is no longer there would be one too many (E9).
+func (r *ConfigWatchReconciler) confirm(ctx context.Context, namespace string, restarts []plan.Restart) error {
+	confirmed := map[source.Ref]bool{}
+	for i := range restarts {
+		for _, ref := range restarts[i].Unproven {
+			if confirmed[ref] {
+				continue
+			}
+			if err := r.Sources.Confirm(ctx, namespace, ref); err != nil {
+				return err
+			}
+			confirmed[ref] = true
+		}
+	}
+	return nil
 }
 
 // act makes the restarts, independently of each other (E11).

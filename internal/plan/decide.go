@@ -50,6 +50,9 @@ type Restart struct {
 	Mark     workload.Mark
 	// Cause says what changed, for a reader.
 	Cause string
+	// Unproven are the sources whose recorded content this process has never had in its cache. The
+	// cache may be behind what another process restarted for, rather than ahead of it.
+	Unproven []source.Ref
 }
 
 // row is a target on its way through a pass.
@@ -437,6 +440,7 @@ func (d *Decision) settle(r *row) {
 			Workload: r.target.Workload,
 			Mark:     workload.Mark{Number: r.number + 1, Digest: d.digest(r)},
 			Cause:    cause,
+			Unproven: r.unproven(),
 		})
 		r.after.Message = cause
 	}

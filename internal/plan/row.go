@@ -107,3 +107,15 @@ func (r *row) follow(restarted bool) {
 		r.set(v1alpha1.TargetRollingOut, v1alpha1.ReasonRolloutInProgress, causeOf(cause))
 	}
 }
+
+// unproven are the sources of which it isn't known that the content observed is newer than the one
+// recorded.
+func (r *row) unproven() []source.Ref {
+	var refs []source.Ref
+	for _, c := range r.stale {
+		if !c.KeysKnown {
+			refs = append(refs, c.Source)
+		}
+	}
+	return refs
+}

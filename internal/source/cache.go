@@ -25,9 +25,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/utils/lru"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
@@ -46,8 +49,15 @@ const (
 	rememberedContents = 8
 )
 
+// errBehind tells that the watch hasn't brought what the API server has.
+var errBehind = errors.New("the cache is behind the API server; it is waited for")
+
+// resources are the plural names of the kinds.
+var resources = map[v1alpha1.SourceKind]string{v1alpha1.ConfigMap: "configmaps", v1alpha1.Secret: "secrets"}
+
 // Cache is all sources of the watched namespaces.
 type Cache struct {
+	live   metadata.Interface
 	kinds  map[v1alpha1.SourceKind]*informer.Informer[*Source]
 	former *lru.Cache
 
@@ -63,11 +73,11 @@ type memoryKey struct {
 }
 
 // NewCache makes a Cache of the namespaces; one empty string stands for all. Secrets are digested
-// with the keyed hasher.
-func NewCache(client kubernetes.Interface, namespaces []string, keyed *digest.Hasher) (*Cache, error) {
+// with the keyed hasher. The live client reads what the cache may not have yet.
+func NewCache(client kubernetes.Interface, live metadata.Interface, namespaces []string, keyed *digest.Hasher) (*Cache, error) {
 	reduce := reducer{plain: digest.Plain(), keyed: keyed}.reduce
 	configMaps, err := informer.New(informer.Options[*Source]{
-		Resource:   "configmaps",
+		Resource:   resources[v1alpha1.ConfigMap],
 		Namespaces: namespaces,
 		Type:       &corev1.ConfigMap{},
 		Reduce:     reduce,
@@ -79,7 +89,7 @@ func NewCache(client kubernetes.Interface, namespaces []string, keyed *digest.Ha
 		return nil, err
 	}
 	secrets, err := informer.New(informer.Options[*Source]{
-		Resource:      "secrets",
+		Resource:      resources[v1alpha1.Secret],
 		Namespaces:    namespaces,
 		FieldSelector: notHelm,
 		Type:          &corev1.Secret{},
@@ -92,6 +102,7 @@ func NewCache(client kubernetes.Interface, namespaces []string, keyed *digest.Ha
 		return nil, err
 	}
 	c := &Cache{
+		live: live,
 		kinds: map[v1alpha1.SourceKind]*informer.Informer[*Source]{
 			v1alpha1.ConfigMap: configMaps,
 			v1alpha1.Secret:    secrets,
@@ -186,6 +197,33 @@ func (c *Cache) Readable(kind v1alpha1.SourceKind, namespace string) error {
 func (c *Cache) Get(namespace string, ref Ref) *Source {
 	s, _ := c.kinds[ref.Kind].Get(namespace, ref.Name)
 	return s
+}
+
+// Confirm is nil if the API server has the source in no newer version than the cache has. It asks for
+// metadata only, and by a list of one name, so that no more than the right to list is needed.
+func (c *Cache) Confirm(ctx context.Context, namespace string, ref Ref) error {
+	resource := corev1.SchemeGroupVersion.WithResource(resources[ref.Kind])
+	list, err := c.live.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("reading the version of %s: %w", ref, err)
+	}
+	cached := c.Get(namespace, ref)
+	switch {
+	case len(list.Items) == 0 && cached == nil:
+		return nil
+	case len(list.Items) == 0 || cached == nil:
+		return fmt.Errorf("%s: %w", ref, errBehind)
+	}
+	order, err := resourceversion.CompareResourceVersion(list.Items[0].ResourceVersion, cached.ResourceVersion)
+	if err != nil {
+		return fmt.Errorf("comparing the versions of %s: %w", ref, err)
+	}
+	if order > 0 {
+		return fmt.Errorf("%s: %w", ref, errBehind)
+	}
+	return nil
 }
 
 // List is all sources of a kind in a namespace, in no order.

@@ -42,7 +42,7 @@ var appConfig = Ref{Kind: v1alpha1.ConfigMap, Name: "app-config"}
 // newCache is a Cache of all namespaces that isn't started.
 func newCache(t *testing.T, client *fake.Clientset) *Cache {
 	t.Helper()
-	c, err := NewCache(client, []string{metav1.NamespaceAll}, testReducer().keyed)
+	c, err := NewCache(client, nil, []string{metav1.NamespaceAll}, testReducer().keyed)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
 }

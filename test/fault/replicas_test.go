@@ -59,8 +59,7 @@ var _ = Describe("Two managers", func() {
 			"some patches were sent by both")
 	})
 
-	// Pending: a replica whose watch of sources lags restarts for the old content that it knows.
-	PDescribeTable("restart each workload exactly once, though what one of them knows of the sources is old (E9)",
+	DescribeTable("restart each workload exactly once, though what one of them knows of the sources is old (E9)",
 		func(ctx SpecContext, ofOne ...*fault) {
 			s = openShop(ctx, 2, 3)
 			run(ctx, one)
