@@ -61,8 +61,6 @@ const (
 	ReasonTooManyMatches = "TooManyMatches"
 	// ReasonInvalidSelector: a label selector can't be used.
 	ReasonInvalidSelector = "InvalidSelector"
-	// ReasonWaitingForCache: the operator has just started and hasn't read everything yet.
-	ReasonWaitingForCache = "WaitingForCache"
 )
 
 // Reasons of conditions and of targets.

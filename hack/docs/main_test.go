@@ -63,8 +63,6 @@ func TestSpecificationExplainsEveryConstant(t *testing.T) {
 var notForUsers = map[string]bool{
 	"ActionRestart": true, // an Event's reason says more than its action
 	"ActionObserve": true,
-
-	"ReasonWaitingForCache": true, // never written to a status
 }
 
 func TestSpecificationExplainsEveryFieldAndValue(t *testing.T) {

@@ -114,16 +114,16 @@ func (r *ConfigWatchReconciler) lookAgain(at time.Time) ctrl.Result {
 // confirm makes sure that the caches aren't behind, where nothing proves it: after a start, and after
 // another replica has led. A restart for content that is no longer there would be one too many (E9).
 func (r *ConfigWatchReconciler) confirm(ctx context.Context, namespace string, restarts []plan.Restart) error {
-	confirmed := map[source.Ref]bool{}
+	confirmed := map[source.Version]bool{}
 	for i := range restarts {
-		for _, ref := range restarts[i].Unproven {
-			if confirmed[ref] {
+		for _, version := range restarts[i].Unproven {
+			if confirmed[version] {
 				continue
 			}
-			if err := r.Sources.Confirm(ctx, namespace, ref); err != nil {
+			if err := r.Sources.Confirm(ctx, namespace, version); err != nil {
 				return err
 			}
-			confirmed[ref] = true
+			confirmed[version] = true
 		}
 	}
 	return nil

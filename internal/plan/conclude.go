@@ -19,6 +19,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +68,7 @@ func (d *Decision) restarted(r *row, number int64, cause string) {
 // failed leaves the record as it is, so that the restart is tried again, and says why (E11).
 func (d *Decision) failed(r *row, cause string, err error) {
 	reason, message := v1alpha1.ReasonRestartFailed, sentences(cause, "The restart is tried again: "+err.Error())
-	if apierrors.IsForbidden(err) {
+	if lacksPermission(err) {
 		reason = v1alpha1.ReasonPermissionDenied
 		message = sentences(cause, "The operator's role lacks a permission: "+err.Error())
 	}
@@ -76,6 +77,12 @@ func (d *Decision) failed(r *row, cause string, err error) {
 		d.events = append(d.events, aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventRestartFailed, v1alpha1.ActionRestart,
 			fmt.Sprintf("%s was not restarted: %s", r.name(), message)))
 	}
+}
+
+// lacksPermission tells the refusals of an authorizer from those of admission, such as a quota's or a
+// webhook's, which may have the same status code: only an authorizer says what a user can't do.
+func lacksPermission(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ")
 }
 
 // summarize makes the rows of the status and counts them.
@@ -159,14 +166,22 @@ func (d *Decision) stalled() *Problem {
 
 // nothingSelected tells when no target or no source exists (E25).
 func (d *Decision) nothingSelected() []Problem {
-	var problems []Problem
-	if !d.anyTarget() {
-		problems = append(problems, Problem{v1alpha1.ReasonNoTargets, noTargets(d.in.Observed.Targets)})
+	noTarget := Problem{v1alpha1.ReasonNoTargets, noTargets(d.in.Observed.Targets)}
+	noSource := Problem{v1alpha1.ReasonNoSources, noSources(d.in.Observed.Sources)}
+	targets, sources := d.anyTarget(), d.anySource()
+	switch {
+	case targets && sources:
+		return nil
+	case targets:
+		return []Problem{noSource}
+	case sources:
+		return []Problem{noTarget}
+	case len(d.in.Observed.Targets) == 0 && len(d.in.Observed.Sources) > 0: // nothing can use what doesn't exist
+		return []Problem{noSource}
+	case len(d.in.Observed.Sources) == 0 && len(d.in.Observed.Targets) > 0: // nor can what doesn't exist use anything
+		return []Problem{noTarget}
 	}
-	if !d.anySource() {
-		problems = append(problems, Problem{v1alpha1.ReasonNoSources, noSources(d.in.Observed.Sources)})
-	}
-	return problems
+	return []Problem{noTarget, noSource}
 }
 
 func (d *Decision) anyTarget() bool {

@@ -50,9 +50,9 @@ type Restart struct {
 	Mark     workload.Mark
 	// Cause says what changed, for a reader.
 	Cause string
-	// Unproven are the sources whose recorded content this process has never had in its cache. The
-	// cache may be behind what another process restarted for, rather than ahead of it.
-	Unproven []source.Ref
+	// Unproven are the sources whose recorded content this process has never had in its cache, as they
+	// were observed. That may be behind what another process restarted for, rather than ahead of it.
+	Unproven []source.Version
 }
 
 // row is a target on its way through a pass.

@@ -85,6 +85,8 @@ type Pair struct {
 	State v1alpha1.SourceState
 	// Hash is that of the content as far as the keys of the spec go, if it is present.
 	Hash digest.Hash
+	// ResourceVersion is the source's, if it is present.
+	ResourceVersion string
 	// RestartOn are the changes that call for a restart.
 	RestartOn []v1alpha1.Change
 	// Selected tells that the spec selects the source by labels rather than by name.

@@ -17,6 +17,7 @@ limitations under the License.
 package plan_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -30,7 +31,8 @@ import (
 
 func forbidden() error {
 	return fmt.Errorf("patching Deployment web: %w",
-		apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errRefused))
+		apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web",
+			errors.New(`User "operator" cannot patch resource "deployments" in API group "apps" in the namespace "shop"`)))
 }
 
 func number(t *tgt) int64 {
@@ -476,6 +478,19 @@ func TestE11OneFailingTargetTouchesNoOther(t *testing.T) {
 	g.Expect(made.restarted()).To(ConsistOf("api"))
 	g.Expect(made.cause()).To(Equal("ConfigMap config changed (KEY)"), "the cause is remembered, though the keys aren't known any more")
 	g.Expect(made.reasons()).To(ConsistOf(v1alpha1.EventRestartTriggered))
+}
+
+// A quota or a webhook may refuse with the same code; no role could mend that.
+func TestE11ARefusalByAdmissionIsNoMissingPermission(t *testing.T) {
+	g := NewWithT(t)
+	config, web := configMap("config", "A"), deployment("web")
+	s := settled(config, web)
+	config.set("B")
+	s.refused(apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web",
+		errors.New("exceeded quota: restarts")))
+	g.Expect(s.row(web).Reason).To(Equal(v1alpha1.ReasonRestartFailed))
+	g.Expect(s.row(web).Message).To(HaveSuffix("exceeded quota: restarts"))
+	g.Expect(conditions(s)).NotTo(HaveKey(v1alpha1.ConditionStalled))
 }
 
 func TestE11AForbiddenPatchStalls(t *testing.T) {

@@ -110,12 +110,12 @@ func (r *row) follow(restarted bool) {
 
 // unproven are the sources of which it isn't known that the content observed is newer than the one
 // recorded.
-func (r *row) unproven() []source.Ref {
-	var refs []source.Ref
+func (r *row) unproven() []source.Version {
+	var versions []source.Version
 	for _, c := range r.stale {
 		if !c.KeysKnown {
-			refs = append(refs, c.Source)
+			versions = append(versions, source.Version{Ref: c.Source, ResourceVersion: c.ResourceVersion})
 		}
 	}
-	return refs
+	return versions
 }

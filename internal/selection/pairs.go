@@ -101,7 +101,7 @@ func (o *observer) pairOf(ref source.Ref, recorded digest.Hash) plan.Pair {
 	if s.observed == nil {
 		return pair
 	}
-	pair.Hash = s.observed.Content.Hash(keys)
+	pair.Hash, pair.ResourceVersion = s.observed.Content.Hash(keys), s.observed.ResourceVersion
 	if recorded != "" && recorded != pair.Hash {
 		pair.ChangedKeys, pair.KeysKnown = o.sources.ChangedKeys(s.observed, keys, recorded)
 	}

@@ -199,29 +199,29 @@ func (c *Cache) Get(namespace string, ref Ref) *Source {
 	return s
 }
 
-// Confirm is nil if the API server has the source in no newer version than the cache has. It asks for
+// Confirm is nil if the API server has nothing newer than what was observed of a source. It asks for
 // metadata only, and by a list of one name, so that no more than the right to list is needed.
-func (c *Cache) Confirm(ctx context.Context, namespace string, ref Ref) error {
-	resource := corev1.SchemeGroupVersion.WithResource(resources[ref.Kind])
+func (c *Cache) Confirm(ctx context.Context, namespace string, observed Version) error {
+	resource := corev1.SchemeGroupVersion.WithResource(resources[observed.Kind])
 	list, err := c.live.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String(),
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, observed.Name).String(),
 	})
 	if err != nil {
-		return fmt.Errorf("reading the version of %s: %w", ref, err)
+		return fmt.Errorf("reading the version of %s: %w", observed.Ref, err)
 	}
-	cached := c.Get(namespace, ref)
+	missing := observed.ResourceVersion == ""
 	switch {
-	case len(list.Items) == 0 && cached == nil:
+	case len(list.Items) == 0 && missing:
 		return nil
-	case len(list.Items) == 0 || cached == nil:
-		return fmt.Errorf("%s: %w", ref, errBehind)
+	case len(list.Items) == 0 || missing:
+		return fmt.Errorf("%s: %w", observed.Ref, errBehind)
 	}
-	order, err := resourceversion.CompareResourceVersion(list.Items[0].ResourceVersion, cached.ResourceVersion)
+	order, err := resourceversion.CompareResourceVersion(list.Items[0].ResourceVersion, observed.ResourceVersion)
 	if err != nil {
-		return fmt.Errorf("comparing the versions of %s: %w", ref, err)
+		return fmt.Errorf("comparing the versions of %s: %w", observed.Ref, err)
 	}
 	if order > 0 {
-		return fmt.Errorf("%s: %w", ref, errBehind)
+		return fmt.Errorf("%s: %w", observed.Ref, errBehind)
 	}
 	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -28,40 +27,34 @@ import (
 )
 
 // E9: a restart for content that another replica has already moved on from would be one too many.
-func TestE9TheCacheIsKnownToBeBehind(t *testing.T) {
+func TestE9AnObservationIsKnownToBeBehind(t *testing.T) {
 	const none = ""
 	for name, test := range map[string]struct {
-		cached, live string
-		behind       bool
+		observed, live string
+		behind         bool
 	}{
-		"as the API server has it":         {cached: "7", live: "7"},
-		"older than the API server has it": {cached: "7", live: "12", behind: true},
-		"newer than what was answered":     {cached: "12", live: "7"},
-		"not there, as on the server":      {cached: none, live: none},
-		"not there yet":                    {cached: none, live: "7", behind: true},
-		"there still":                      {cached: "7", live: none, behind: true},
+		"as the API server has it":         {observed: "7", live: "7"},
+		"older than the API server has it": {observed: "7", live: "12", behind: true},
+		"newer than what was answered":     {observed: "12", live: "7"},
+		"not there, as on the server":      {observed: none, live: none},
+		"not there yet":                    {observed: none, live: "7", behind: true},
+		"there still":                      {observed: "7", live: none, behind: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			var cached []runtime.Object
-			if test.cached != none {
-				cached = append(cached, &corev1.ConfigMap{ObjectMeta: versioned(test.cached)})
-			}
 			var live []runtime.Object
 			if test.live != none {
 				live = append(live, &metav1.PartialObjectMetadata{
 					TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-					ObjectMeta: versioned(test.live),
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: appConfig.Name, ResourceVersion: test.live},
 				})
 			}
 			scheme := metadatafake.NewTestScheme()
 			g.Expect(metav1.AddMetaToScheme(scheme)).To(Succeed())
-			c := newCache(t, fake.NewClientset(cached...))
+			c := newCache(t, fake.NewClientset())
 			c.live = metadatafake.NewSimpleMetadataClient(scheme, live...)
-			start(t, c)
-			g.Eventually(readable(c)).Should(Succeed())
 
-			err := c.Confirm(t.Context(), "shop", appConfig)
+			err := c.Confirm(t.Context(), "shop", Version{Ref: appConfig, ResourceVersion: test.observed})
 			if test.behind {
 				g.Expect(err).To(MatchError(errBehind))
 				g.Expect(err.Error()).To(HavePrefix("ConfigMap app-config: "))
@@ -70,8 +63,4 @@ func TestE9TheCacheIsKnownToBeBehind(t *testing.T) {
 			}
 		})
 	}
-}
-
-func versioned(resourceVersion string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "shop", Name: appConfig.Name, ResourceVersion: resourceVersion}
 }

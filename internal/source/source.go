@@ -37,6 +37,12 @@ func (r Ref) String() string {
 	return string(r.Kind) + " " + r.Name
 }
 
+// Version is a source as it was observed. An empty resource version stands for one that is missing.
+type Version struct {
+	Ref
+	ResourceVersion string
+}
+
 // Source is a ConfigMap or Secret without its values. It is shared and must not be changed.
 type Source struct {
 	// ObjectMeta has the namespace, name, uid, resource version and labels, and nothing else.
