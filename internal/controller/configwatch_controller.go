@@ -20,11 +20,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -56,14 +58,22 @@ type ConfigWatchReconciler struct {
 	Workloads *workload.Cache
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
+
+	unrecorded unrecorded
 }
 
-// Reconcile makes one pass over a ConfigWatch.
+// Reconcile makes one pass over a ConfigWatch: get, observe, plan, act, report.
 func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	cw := &v1alpha1.ConfigWatch{}
-	if err := r.Client.Get(ctx, req.NamespacedName, cw); err != nil || !cw.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, req.NamespacedName, cw); err != nil {
+		return ctrl.Result{}, r.gone(req, err)
 	}
+	if !cw.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	written := cw.Status
+	status, news := r.unrecorded.latest(cw)
+	cw.Status = status
 	observation, err := selection.Observe(cw, r.Sources, r.Workloads, r.Clock.Now())
 	if err != nil {
 		return r.waitForCaches(ctx, err)
@@ -80,18 +90,28 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		return ctrl.Result{}, err
 	}
 	outcomes := r.act(ctx, cw.Name, decision.Restarts)
+	status, more := decision.Conclude(outcomes)
+	r.unrecorded.keep(cw, conclusion{written: written, status: status, news: append(slices.Clone(news), more...)})
 	if len(outcomes) > 0 && errors.Join(outcomes...) == nil {
 		return recordLater(), nil
 	}
-	status, news := decision.Conclude(outcomes)
-	if err := r.report(ctx, cw, status, news); err != nil {
+	if err := r.report(ctx, cw); err != nil {
 		return ctrl.Result{}, err
 	}
 	return r.lookAgain(decision.LookAgain), errors.Join(outcomes...)
 }
 
-// recordLater ends a pass whose restarts were all made. The next pass finds them on the pod templates
-// and records them (E9). It comes after every restart that is due, of this ConfigWatch and of others:
+// gone ends the pass of a ConfigWatch that can't be got. Nothing has to be cleaned up after one that
+// was deleted: what it restarted stays restarted.
+func (r *ConfigWatchReconciler) gone(req ctrl.Request, err error) error {
+	if apierrors.IsNotFound(err) {
+		r.unrecorded.forget(req.NamespacedName)
+		return nil
+	}
+	return fmt.Errorf("getting the ConfigWatch: %w", err)
+}
+
+// recordLater ends a pass whose restarts were all made. The next pass records them. It comes after every restart that is due, of this ConfigWatch and of others:
 // when one change concerns many workloads, none waits for the records of the others.
 func recordLater() ctrl.Result {
 	return ctrl.Result{RequeueAfter: time.Nanosecond, Priority: new(records)}
@@ -146,17 +166,17 @@ func (r *ConfigWatchReconciler) act(ctx context.Context, name string, restarts [
 }
 
 // report writes the status if it differs, and then tells the news (E28).
-func (r *ConfigWatchReconciler) report(
-	ctx context.Context, cw *v1alpha1.ConfigWatch, status v1alpha1.ConfigWatchStatus, news []plan.Event,
-) error {
-	if !equality.Semantic.DeepEqual(cw.Status, status) {
-		cw.Status = status
+func (r *ConfigWatchReconciler) report(ctx context.Context, cw *v1alpha1.ConfigWatch) error {
+	c := r.unrecorded.get(cw)
+	if !equality.Semantic.DeepEqual(c.written, c.status) {
+		cw.Status = c.status
 		if err := r.Client.Status().Update(ctx, cw, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 			return fmt.Errorf("writing the status: %w", err)
 		}
 	}
+	r.unrecorded.forget(client.ObjectKeyFromObject(cw))
 	logger := log.FromContext(ctx)
-	for _, n := range news {
+	for _, n := range c.news {
 		if !n.OnTarget {
 			logger.Info(n.Note, "reason", n.Reason)
 		}

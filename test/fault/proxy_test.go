@@ -278,7 +278,7 @@ type watched struct {
 
 func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.ReadCloser.Read(b)
-	if bytes.Contains(b[:n], []byte("too old resource version")) {
+	if bytes.Contains(b[:n], []byte(metav1.StatusReasonExpired)) { // the words differ: the watch cache's, or etcd's
 		w.proxy.gone.Add(1)
 	}
 	if stall := w.proxy.stalled(w.class); stall != nil {
