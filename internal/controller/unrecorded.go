@@ -27,8 +27,9 @@ import (
 	"github.com/ktechhub/configwatch/internal/plan"
 )
 
-// maxUnreportedEvents bounds the Events that wait for a status write; the oldest go first.
-const maxUnreportedEvents = 100
+// maxUnreportedEvents bounds the Events that wait for a status write; the oldest go first. It is more than
+// one pass can have of restarts: two each, of as many targets as a ConfigWatch may have.
+const maxUnreportedEvents = 4000
 
 // unrecorded is what passes concluded and has not been written yet: restarts are made before they are
 // recorded, and writes fail. It spares the passes in between the guess from the marks on the pod
