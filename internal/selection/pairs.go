@@ -26,19 +26,13 @@ import (
 	"github.com/ktechhub/configwatch/internal/workload"
 )
 
-// pair says which sources each target depends on.
+// pair says which sources each target depends on. Where they are too many, those that are only remembered
+// give way: what was deleted is no reason to leave the changes of what exists alone.
 func (o *observer) pair() {
-	recorded := o.recordedHashes()
-	pairs := 0
-	for i := range o.out.Targets {
-		target := &o.out.Targets[i]
-		if target.Workload == nil || target.Workload.Ignored {
-			continue
-		}
-		for _, ref := range o.sourcesOf(target.Workload, o.followed[i]) {
-			target.Pairs = append(target.Pairs, o.pairOf(ref, recorded[pairKey{target.Ref, ref}]))
-		}
-		pairs += len(target.Pairs)
+	pairs := o.makePairs()
+	if len(o.order) > maxMatches || pairs > maxPairs {
+		o.order = slices.DeleteFunc(o.order, func(ref source.Ref) bool { return !o.selected[ref].forgetAt.IsZero() })
+		pairs = o.makePairs()
 	}
 	switch {
 	case len(o.out.Targets) > maxMatches:
@@ -52,6 +46,24 @@ func (o *observer) pair() {
 			"%d targets depend on %d sources in %d pairs: narrow them to at most %d pairs, by follow: Referenced or in several ConfigWatches",
 			len(o.out.Targets), len(o.order), pairs, maxPairs)
 	}
+}
+
+// makePairs makes the pairs of every target, and counts them.
+func (o *observer) makePairs() int {
+	recorded := o.recordedHashes()
+	pairs := 0
+	for i := range o.out.Targets {
+		target := &o.out.Targets[i]
+		target.Pairs = nil
+		if target.Workload == nil || target.Workload.Ignored {
+			continue
+		}
+		for _, ref := range o.sourcesOf(target.Workload, o.followed[i]) {
+			target.Pairs = append(target.Pairs, o.pairOf(ref, recorded[pairKey{target.Ref, ref}]))
+		}
+		pairs += len(target.Pairs)
+	}
+	return pairs
 }
 
 type pairKey struct {

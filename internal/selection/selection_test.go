@@ -534,6 +534,44 @@ func TestE6ASelectedSourceIsRememberedForAnHourAfterItsDeletion(t *testing.T) {
 	}
 }
 
+// A new set of sources in the place of an old one is no more than the new set.
+func TestE6DeletedSourcesAreForgottenSoonerWhereAllTogetherAreTooMany(t *testing.T) {
+	byLabel := sourceList{matching(v1alpha1.ConfigMap, "app=web")}
+	deployments := targetList{workloadsMatching(workload.Deployment, "app=web")}
+	for name, tc := range map[string]struct {
+		cluster *cluster
+		deleted int
+		kept    bool
+	}{
+		"1,000 sources":              {many(600, 1), 400, true},
+		"1,001 sources":              {many(600, 1), 401, false},
+		"5,000 pairs":                {many(60, 50), 40, true},
+		"5,050 pairs":                {many(60, 50), 41, false},
+		"1,000 and all others again": {many(1000, 1), 1000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cw := watching(byLabel, deployments)
+			for i := range tc.deleted {
+				cw.Status.Sources = append(cw.Status.Sources, v1alpha1.SourceStatus{
+					Kind: v1alpha1.ConfigMap, Name: fmt.Sprintf("deleted-%04d", i), State: v1alpha1.SourcePresent,
+				})
+			}
+			want := len(tc.cluster.sources)
+			if tc.kept {
+				want += tc.deleted
+			}
+			o := observe(t, cw, tc.cluster)
+			g.Expect(o.Incomplete).To(BeFalse())
+			g.Expect(o.Problems).To(BeEmpty())
+			g.Expect(o.Sources).To(HaveLen(want))
+			for _, target := range o.Targets {
+				g.Expect(target.Pairs).To(HaveLen(want))
+			}
+		})
+	}
+}
+
 func TestTheSameIsObservedWhateverTheOrderOfTheCaches(t *testing.T) {
 	g := NewWithT(t)
 	specs := map[string]*v1alpha1.ConfigWatch{
