@@ -203,9 +203,11 @@ func (c *Cache) Get(namespace string, ref Ref) *Source {
 // metadata only, and by a list of one name, so that no more than the right to list is needed.
 func (c *Cache) Confirm(ctx context.Context, namespace string, observed Version) error {
 	resource := corev1.SchemeGroupVersion.WithResource(resources[observed.Kind])
-	list, err := c.live.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, observed.Name).String(),
-	})
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, observed.Name).String()
+	if observed.Kind == v1alpha1.Secret { // what the cache leaves out is missing here too
+		selector += "," + notHelm
+	}
+	list, err := c.live.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
 		return fmt.Errorf("reading the version of %s: %w", observed.Ref, err)
 	}

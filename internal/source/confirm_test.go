@@ -24,6 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/ktechhub/configwatch/api/v1alpha1"
 )
 
 // E9: a restart for content that another replica has already moved on from would be one too many.
@@ -61,6 +64,30 @@ func TestE9AnObservationIsKnownToBeBehind(t *testing.T) {
 			} else {
 				g.Expect(err).NotTo(HaveOccurred())
 			}
+		})
+	}
+}
+
+// A source that has become one that the cache leaves out must not be waited for.
+func TestConfirmAsksForWhatTheCacheWatches(t *testing.T) {
+	for kind, selector := range map[v1alpha1.SourceKind]string{
+		v1alpha1.ConfigMap: "metadata.name=app",
+		v1alpha1.Secret:    "metadata.name=app,type!=helm.sh/release.v1",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			g := NewWithT(t)
+			scheme := metadatafake.NewTestScheme()
+			g.Expect(metav1.AddMetaToScheme(scheme)).To(Succeed())
+			live := metadatafake.NewSimpleMetadataClient(scheme)
+			c := newCache(t, fake.NewClientset())
+			c.live = live
+
+			g.Expect(c.Confirm(t.Context(), "shop", Version{Ref: Ref{Kind: kind, Name: "app"}})).To(Succeed())
+			g.Expect(live.Actions()).To(HaveLen(1))
+			list, ok := live.Actions()[0].(clienttesting.ListAction)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(list.GetNamespace()).To(Equal("shop"))
+			g.Expect(list.GetListRestrictions().Fields.String()).To(Equal(selector))
 		})
 	}
 }
