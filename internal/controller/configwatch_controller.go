@@ -111,8 +111,9 @@ func (r *ConfigWatchReconciler) gone(req ctrl.Request, err error) error {
 	return fmt.Errorf("getting the ConfigWatch: %w", err)
 }
 
-// recordLater ends a pass whose restarts were all made. The next pass records them. It comes after every restart that is due, of this ConfigWatch and of others:
-// when one change concerns many workloads, none waits for the records of the others.
+// recordLater ends a pass whose restarts were all made. The next pass records them. It comes after every
+// restart that is due, of this ConfigWatch and of others: when one change concerns many workloads, none
+// waits for the records of the others.
 func recordLater() ctrl.Result {
 	return ctrl.Result{RequeueAfter: time.Nanosecond, Priority: new(records)}
 }
