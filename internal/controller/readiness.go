@@ -65,10 +65,10 @@ func (t *told) log(ctx context.Context, err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case now == t.err:
+	switch now {
+	case t.err:
 		return
-	case now == "":
+	case "":
 		log.FromContext(ctx).Info("Ready: everything can be read")
 	default:
 		log.FromContext(ctx).Info("Not ready", "reason", now)

@@ -138,7 +138,7 @@ func (o *observer) check(kind string, err error) error {
 	}
 	o.denied[kind] = err
 	o.problem(v1alpha1.ReasonPermissionDenied,
-		"the operator may not read every %s it needs: its role needs get, list and watch (%s)", kind, err)
+		"the operator may not read every %s it needs: its role needs list and watch (%s)", kind, err)
 	return nil
 }
 
@@ -224,6 +224,9 @@ func (o *observer) selectRemembered() {
 		entry := o.selectorOf(ref.Kind)
 		if entry == nil || o.selected[ref] != nil || o.sources.Get(o.namespace(), ref) != nil {
 			continue
+		}
+		if recorded.Hash == "" {
+			continue // it was named, and never existed: there is nothing to compare with
 		}
 		deleted := o.now
 		if recorded.State == v1alpha1.SourceMissing && recorded.LastChangeTime != nil {

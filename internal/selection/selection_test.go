@@ -357,7 +357,7 @@ func TestE11AKindThatMayNotBeReadIsAProblemAndItsRecordsStay(t *testing.T) {
 			g.Expect(o.Incomplete).To(BeFalse(), "the others go on")
 			g.Expect(o.Problems).To(HaveExactElements(And(
 				HaveField("Reason", "PermissionDenied"),
-				HaveField("Message", And(HavePrefix("the operator may not read every "+tc.denied), ContainSubstring("get, list and watch"))))))
+				HaveField("Message", And(HavePrefix("the operator may not read every "+tc.denied), ContainSubstring("needs list and watch"))))))
 		})
 	}
 }
@@ -487,37 +487,42 @@ func TestE6ASelectedSourceIsRememberedForAnHourAfterItsDeletion(t *testing.T) {
 	}{
 		"deleted just now": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent, LastChangeTime: minutesAgo(600)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(600)},
 			&cluster{}, []string{"ConfigMap a Missing"}, now.Add(time.Hour),
 		},
 		"deleted a while ago": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, LastChangeTime: minutesAgo(59)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(59)},
 			&cluster{}, []string{"ConfigMap a Missing"}, now.Add(time.Minute),
 		},
 		"deleted an hour ago": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, LastChangeTime: minutesAgo(60)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(60)},
+			&cluster{}, nil, time.Time{},
+		},
+		"named before, and never there": {
+			bySelector,
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing},
 			&cluster{}, nil, time.Time{},
 		},
 		"back again": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, LastChangeTime: minutesAgo(5)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(5)},
 			&cluster{sources: []*source.Source{aConfigMap("a", "app=web")}}, []string{"ConfigMap a Present"}, time.Time{},
 		},
 		"there, and no longer selected": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent, Hash: "1:0123456789abcdef"},
 			&cluster{sources: []*source.Source{aConfigMap("a", "app=db")}}, nil, time.Time{},
 		},
 		"of a kind that no selector selects": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.Secret, Name: "a", State: v1alpha1.SourcePresent},
+			v1alpha1.SourceStatus{Kind: v1alpha1.Secret, Name: "a", State: v1alpha1.SourcePresent, Hash: "1:0123456789abcdef"},
 			&cluster{}, nil, time.Time{},
 		},
 		"listed by name": {
 			append(sourceList{named(v1alpha1.ConfigMap, "a")}, bySelector...),
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, LastChangeTime: minutesAgo(600)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(600)},
 			&cluster{}, []string{"ConfigMap a Missing"}, time.Time{},
 		},
 	} {
@@ -555,6 +560,7 @@ func TestE6DeletedSourcesAreForgottenSoonerWhereAllTogetherAreTooMany(t *testing
 			for i := range tc.deleted {
 				cw.Status.Sources = append(cw.Status.Sources, v1alpha1.SourceStatus{
 					Kind: v1alpha1.ConfigMap, Name: fmt.Sprintf("deleted-%04d", i), State: v1alpha1.SourcePresent,
+					Hash: "1:0123456789abcdef",
 				})
 			}
 			want := len(tc.cluster.sources)

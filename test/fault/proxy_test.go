@@ -50,7 +50,7 @@ type proxy struct {
 	server     *httptest.Server
 	upstream   *http.Transport
 	kubeconfig string
-	down       atomic.Bool
+	wire       *wire // by which managers reach it
 
 	mu     sync.Mutex
 	faults []*fault
@@ -109,19 +109,20 @@ func newProxy() *proxy {
 		DisableCompression: true, // it's between the two at the ends
 	}}
 	silent := log.New(io.Discard, "", 0)
-	p.server = httptest.NewUnstartedServer(p.refusing(&httputil.ReverseProxy{
+	p.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     p,
 		FlushInterval: -1,
 		ErrorLog:      silent,
 		ErrorHandler:  func(_ http.ResponseWriter, r *http.Request, _ error) { cutConnection(r) },
-	}))
+	})
 	p.server.EnableHTTP2 = true
 	p.server.Config.ErrorLog = silent
 	p.server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connectionKey{}, c)
 	}
 	p.server.StartTLS()
+	p.wire = newWire(p.server.Listener.Addr().String())
 	DeferCleanup(func() {
 		p.server.CloseClientConnections()
 		p.server.Close()
@@ -137,21 +138,12 @@ func (p *proxy) writeKubeconfig() {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	Expect(err).NotTo(HaveOccurred())
 	for _, cluster := range config.Clusters {
-		cluster.Server = p.server.URL
+		cluster.Server = "https://" + p.wire.address
 		cluster.CertificateAuthority = ""
 		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 	}
 	p.kubeconfig = filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(clientcmd.WriteToFile(*config, p.kubeconfig)).To(Succeed())
-}
-
-func (p *proxy) refusing(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.down.Load() {
-			cutConnection(r)
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // cutConnection cuts the connection that the request came by, and ends its handler.
@@ -256,16 +248,6 @@ func (p *proxy) calls(class string, since time.Time) int {
 		}
 	}
 	return n
-}
-
-// takeDown makes the proxy cut all connections, and every new one, until bringUp.
-func (p *proxy) takeDown() {
-	p.down.Store(true)
-	p.server.CloseClientConnections()
-}
-
-func (p *proxy) bringUp() {
-	p.down.Store(false)
 }
 
 // watched is the stream of a watch.

@@ -175,7 +175,7 @@ var _ = Describe("A permission that the manager lacks (E11)", func() {
 
 		Eventually(condition).WithArguments(ctx, "api", v1alpha1.ConditionStalled).Should(SatisfyAll(
 			HaveField("Reason", v1alpha1.ReasonPermissionDenied), HaveField("Message", HavePrefix("the operator may not read every Secret it needs: "+
-				"its role needs get, list and watch (secrets: secrets is forbidden: "))))
+				"its role needs list and watch (secrets: secrets is forbidden: "))))
 		Expect(condition(ctx, "api", v1alpha1.ConditionReady)).To(SatisfyAll(
 			HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPermissionDenied)))
 		Eventually(notes).WithArguments(ctx, v1alpha1.EventStalled).Should(ContainElement(HavePrefix("ConfigWatch: PermissionDenied: the operator may not read every Secret")))
