@@ -398,6 +398,9 @@ func TestE7NothingIsSaidBeforeEverythingIsRead(t *testing.T) {
 	}
 }
 
+// someHash is that of a source that has existed.
+const someHash = "1:0123456789abcdef"
+
 // many makes so many sources and Deployments, each of them labelled app=web.
 func many(sources, deployments int) *cluster {
 	c := &cluster{}
@@ -487,17 +490,17 @@ func TestE6ASelectedSourceIsRememberedForAnHourAfterItsDeletion(t *testing.T) {
 	}{
 		"deleted just now": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(600)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent, Hash: someHash, LastChangeTime: minutesAgo(600)},
 			&cluster{}, []string{"ConfigMap a Missing"}, now.Add(time.Hour),
 		},
 		"deleted a while ago": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(59)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: someHash, LastChangeTime: minutesAgo(59)},
 			&cluster{}, []string{"ConfigMap a Missing"}, now.Add(time.Minute),
 		},
 		"deleted an hour ago": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(60)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: someHash, LastChangeTime: minutesAgo(60)},
 			&cluster{}, nil, time.Time{},
 		},
 		"named before, and never there": {
@@ -507,22 +510,22 @@ func TestE6ASelectedSourceIsRememberedForAnHourAfterItsDeletion(t *testing.T) {
 		},
 		"back again": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(5)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: someHash, LastChangeTime: minutesAgo(5)},
 			&cluster{sources: []*source.Source{aConfigMap("a", "app=web")}}, []string{"ConfigMap a Present"}, time.Time{},
 		},
 		"there, and no longer selected": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent, Hash: "1:0123456789abcdef"},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourcePresent, Hash: someHash},
 			&cluster{sources: []*source.Source{aConfigMap("a", "app=db")}}, nil, time.Time{},
 		},
 		"of a kind that no selector selects": {
 			bySelector,
-			v1alpha1.SourceStatus{Kind: v1alpha1.Secret, Name: "a", State: v1alpha1.SourcePresent, Hash: "1:0123456789abcdef"},
+			v1alpha1.SourceStatus{Kind: v1alpha1.Secret, Name: "a", State: v1alpha1.SourcePresent, Hash: someHash},
 			&cluster{}, nil, time.Time{},
 		},
 		"listed by name": {
 			append(sourceList{named(v1alpha1.ConfigMap, "a")}, bySelector...),
-			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: "1:0123456789abcdef", LastChangeTime: minutesAgo(600)},
+			v1alpha1.SourceStatus{Kind: v1alpha1.ConfigMap, Name: "a", State: v1alpha1.SourceMissing, Hash: someHash, LastChangeTime: minutesAgo(600)},
 			&cluster{}, []string{"ConfigMap a Missing"}, time.Time{},
 		},
 	} {
@@ -560,7 +563,7 @@ func TestE6DeletedSourcesAreForgottenSoonerWhereAllTogetherAreTooMany(t *testing
 			for i := range tc.deleted {
 				cw.Status.Sources = append(cw.Status.Sources, v1alpha1.SourceStatus{
 					Kind: v1alpha1.ConfigMap, Name: fmt.Sprintf("deleted-%04d", i), State: v1alpha1.SourcePresent,
-					Hash: "1:0123456789abcdef",
+					Hash: someHash,
 				})
 			}
 			want := len(tc.cluster.sources)
