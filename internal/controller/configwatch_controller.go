@@ -98,7 +98,10 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 	if err := r.report(ctx, cw); err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.lookAgain(decision.LookAgain), errors.Join(outcomes...)
+	if err := errors.Join(outcomes...); err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.lookAgain(decision.LookAgain), nil
 }
 
 // gone ends the pass of a ConfigWatch that can't be got. Nothing has to be cleaned up after one that
