@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -74,7 +75,8 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 	written := cw.Status
 	status, news := r.unrecorded.latest(cw)
 	cw.Status = status
-	observation, err := selection.Observe(cw, r.Sources, r.Workloads, r.Clock.Now())
+	now := r.Clock.Now().Truncate(time.Second) // as the API server keeps it
+	observation, err := selection.Observe(cw, r.Sources, r.Workloads, now)
 	if err != nil {
 		return r.waitForCaches(ctx, err)
 	}
@@ -84,7 +86,7 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		Mode:       cw.Spec.Mode,
 		Recorded:   &cw.Status,
 		Observed:   observation,
-		Now:        r.Clock.Now(),
+		Now:        now,
 	})
 	if err := r.confirm(ctx, cw.Namespace, decision.Restarts); err != nil {
 		return ctrl.Result{}, err
@@ -162,11 +164,22 @@ func (r *ConfigWatchReconciler) act(ctx context.Context, name string, restarts [
 		places <- struct{}{}
 		running.Go(func() {
 			defer func() { <-places }()
-			outcomes[i] = r.Workloads.Restart(ctx, restarts[i].Workload, name, restarts[i].Mark)
+			outcomes[i] = r.restart(ctx, name, restarts[i])
 		})
 	}
 	running.Wait()
 	return outcomes
+}
+
+// restart makes one restart. A panic is an error of it, and no end of the process.
+func (r *ConfigWatchReconciler) restart(ctx context.Context, name string, restart plan.Restart) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			log.FromContext(ctx).Info("Recovered from a panic", "panic", panicked, "stack", string(debug.Stack()))
+			err = fmt.Errorf("restarting %s: panic: %v", restart.Workload.Ref(), panicked)
+		}
+	}()
+	return r.Workloads.Restart(ctx, restart.Workload, name, restart.Mark)
 }
 
 // report writes the status if it differs, and then tells the news (E28).

@@ -48,13 +48,16 @@ type conclusion struct {
 }
 
 // latest is the status that the next pass goes on from, and the news that go with it: what was concluded
-// last, as long as nobody else has written the status since.
+// last, as long as nobody else has written the status since. That of a write whose answer was lost is there.
 func (u *unrecorded) latest(cw *v1alpha1.ConfigWatch) (v1alpha1.ConfigWatchStatus, []plan.Event) {
 	c := u.get(cw)
-	if c.uid != cw.UID || !equality.Semantic.DeepEqual(c.written, cw.Status) {
+	switch {
+	case c.uid != cw.UID:
 		return cw.Status, nil
+	case equality.Semantic.DeepEqual(c.written, cw.Status), equality.Semantic.DeepEqual(c.status, cw.Status):
+		return c.status, c.news
 	}
-	return c.status, c.news
+	return cw.Status, nil
 }
 
 func (u *unrecorded) get(cw *v1alpha1.ConfigWatch) conclusion {

@@ -54,6 +54,7 @@ func TestE9WhatIsUnrecordedIsGoneOnFromUntilAnotherWritesTheStatus(t *testing.T)
 		news int
 	}{
 		"nobody wrote it":             {next: aConfigWatch("uid", 1), want: 2, news: 3},
+		"it was written after all":    {next: aConfigWatch("uid", 2), want: 2, news: 3},
 		"another wrote it":            {next: aConfigWatch("uid", 5), want: 5},
 		"it is a new one of its name": {next: aConfigWatch("other", 1), want: 1},
 	} {

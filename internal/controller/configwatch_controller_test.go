@@ -1,0 +1,38 @@
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/ktechhub/configwatch/internal/plan"
+	"github.com/ktechhub/configwatch/internal/workload"
+)
+
+// Restarts are made in goroutines of their own, whose panics controller-runtime doesn't recover.
+func TestE11APanicInARestartIsAnErrorOfThatRestart(t *testing.T) {
+	g := NewWithT(t)
+	r := &ConfigWatchReconciler{} // without a cache of workloads, so that a restart panics
+	outcomes := r.act(t.Context(), "web", []plan.Restart{
+		{Workload: &workload.Workload{Kind: workload.Deployment}},
+		{Workload: &workload.Workload{Kind: workload.StatefulSet}},
+	})
+	g.Expect(outcomes).To(HaveExactElements(
+		MatchError(HavePrefix("restarting Deployment : panic: ")), MatchError(HavePrefix("restarting StatefulSet : panic: "))))
+}
