@@ -157,7 +157,7 @@ func indexKey(namespace, value string) string {
 }
 
 // OnChange calls the function for each object that appears (before is the zero T), changes, or goes
-// (after is the zero T). It must be called before Start.
+// (after is the zero T). It must be called before Run.
 func (i *Informer[T]) OnChange(call func(before, after T)) error {
 	for _, s := range i.shards {
 		if _, err := s.informer.AddEventHandler(i.handler(call)); err != nil {
@@ -167,7 +167,7 @@ func (i *Informer[T]) OnChange(call func(before, after T)) error {
 	return nil
 }
 
-// OnState calls the function each time when Health may have changed. It must be called before Start.
+// OnState calls the function each time when Health may have changed. It must be called before Run.
 func (i *Informer[T]) OnState(call func()) {
 	i.onState = append(i.onState, call)
 }
@@ -200,8 +200,8 @@ func (i *Informer[T]) handler(call func(before, after T)) cache.ResourceEventHan
 	}
 }
 
-// Start runs until the context is done.
-func (i *Informer[T]) Start(ctx context.Context) error {
+// Run runs until the context is done.
+func (i *Informer[T]) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, s := range i.shards {
 		running.Go(func() { s.informer.RunWithContext(ctx) })
@@ -212,12 +212,6 @@ func (i *Informer[T]) Start(ctx context.Context) error {
 		})
 	}
 	running.Wait()
-	return nil
-}
-
-// NeedLeaderElection is false: every replica keeps its copies fresh, so that it can take over at once.
-func (i *Informer[T]) NeedLeaderElection() bool {
-	return false
 }
 
 // record keeps the outcome of a call: an informer whose last call failed can't be trusted.

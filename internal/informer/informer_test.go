@@ -201,7 +201,7 @@ func TestE11AKindThatCanNotBeReadIsToldFromOneWithoutObjects(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer()
 	i, _ := newInformer(t, map[string]*server{metav1.NamespaceAll: s})
-	g.Expect(i.NeedLeaderElection()).To(BeFalse(), "every replica reads")
+	g.Expect(Group{i}.NeedLeaderElection()).To(BeFalse(), "every replica reads")
 	g.Expect(i.Health("shop")).To(MatchError(ErrNotSynced))
 	g.Expect(i.Health("shop")).To(MatchError("configmaps: not read yet"))
 	g.Expect(i.Settled()).To(BeFalse())

@@ -270,7 +270,7 @@ func start[T metav1.Object](t *testing.T, i *Informer[T]) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- i.Start(ctx) }()
+	go func() { done <- Group{i}.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -57,6 +57,7 @@ var resources = map[v1alpha1.SourceKind]string{v1alpha1.ConfigMap: "configmaps",
 
 // Cache is all sources of the watched namespaces.
 type Cache struct {
+	informer.Group
 	live   metadata.Interface
 	kinds  map[v1alpha1.SourceKind]*informer.Informer[*Source]
 	former *lru.Cache
@@ -102,7 +103,8 @@ func NewCache(client kubernetes.Interface, live metadata.Interface, namespaces [
 		return nil, err
 	}
 	c := &Cache{
-		live: live,
+		Group: informer.Group{configMaps, secrets},
+		live:  live,
 		kinds: map[v1alpha1.SourceKind]*informer.Informer[*Source]{
 			v1alpha1.ConfigMap: configMaps,
 			v1alpha1.Secret:    secrets,
@@ -143,44 +145,6 @@ func (c *Cache) OnChange(call func(before, after *Source)) error {
 		}
 	}
 	return nil
-}
-
-// OnState calls the function when Readable may have changed. It must be called before Start.
-func (c *Cache) OnState(call func()) {
-	for _, kind := range c.kinds {
-		kind.OnState(call)
-	}
-}
-
-// Start runs until the context is done.
-func (c *Cache) Start(ctx context.Context) error {
-	var running sync.WaitGroup
-	errs := make(chan error, len(c.kinds))
-	for _, kind := range c.kinds {
-		running.Go(func() { errs <- kind.Start(ctx) })
-	}
-	running.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
-	}
-	return errors.Join(all...)
-}
-
-// NeedLeaderElection is false: every replica keeps its cache fresh.
-func (c *Cache) NeedLeaderElection() bool {
-	return false
-}
-
-// Settled tells whether everything has been read, or has turned out not to be readable.
-func (c *Cache) Settled() bool {
-	for _, kind := range c.kinds {
-		if !kind.Settled() {
-			return false
-		}
-	}
-	return true
 }
 
 // Readable is nil while all sources of the kind in the namespace are known. An empty namespace asks

@@ -18,9 +18,7 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -61,6 +59,7 @@ const byReference = "reference"
 
 // Cache is all workloads of the watched namespaces.
 type Cache struct {
+	informer.Group
 	kinds map[string]kind
 }
 
@@ -100,9 +99,12 @@ func NewCache(client kubernetes.Interface, namespaces []string) (*Cache, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{kinds: map[string]kind{
-		Deployment: deployments, StatefulSet: statefulSets, DaemonSet: daemonSets, CronJob: cronJobs,
-	}}, nil
+	return &Cache{
+		Group: informer.Group{deployments.informer, statefulSets.informer, daemonSets.informer, cronJobs.informer},
+		kinds: map[string]kind{
+			Deployment: deployments, StatefulSet: statefulSets, DaemonSet: daemonSets, CronJob: cronJobs,
+		},
+	}, nil
 }
 
 type typedClient[O, L runtime.Object] interface {
@@ -162,44 +164,6 @@ func (c *Cache) OnChange(call func(before, after *Workload)) error {
 		}
 	}
 	return nil
-}
-
-// OnState calls the function when Readable may have changed. It must be called before Start.
-func (c *Cache) OnState(call func()) {
-	for _, k := range c.kinds {
-		k.informer.OnState(call)
-	}
-}
-
-// Start runs until the context is done.
-func (c *Cache) Start(ctx context.Context) error {
-	var running sync.WaitGroup
-	errs := make(chan error, len(c.kinds))
-	for _, k := range c.kinds {
-		running.Go(func() { errs <- k.informer.Start(ctx) })
-	}
-	running.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
-	}
-	return errors.Join(all...)
-}
-
-// NeedLeaderElection is false: every replica keeps its cache fresh.
-func (c *Cache) NeedLeaderElection() bool {
-	return false
-}
-
-// Settled tells whether everything has been read, or has turned out not to be readable.
-func (c *Cache) Settled() bool {
-	for _, k := range c.kinds {
-		if !k.informer.Settled() {
-			return false
-		}
-	}
-	return true
 }
 
 // Readable is nil while all workloads of the kind in the namespace are known. An empty namespace asks

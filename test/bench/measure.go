@@ -144,6 +144,14 @@ func (b *bench) time(ctx context.Context, namespace string, configMaps, deployme
 	return time.Since(start), err
 }
 
+// timeAtRest is time, once nothing is left to do of what was measured before.
+func (b *bench) timeAtRest(ctx context.Context, namespace string, configMaps, deployments []string) (time.Duration, error) {
+	if err := b.settled(ctx); err != nil {
+		return 0, err
+	}
+	return b.time(ctx, namespace, configMaps, deployments)
+}
+
 func (b *bench) deployments(n int) []string {
 	return names(n, deploymentName)
 }
@@ -189,6 +197,9 @@ func (b *bench) speed(ctx context.Context) error {
 		all[who][what] = append(all[who][what], took)
 	}
 	many := func(who, namespace string) error {
+		if err := b.settled(ctx); err != nil {
+			return err
+		}
 		for range max(1, b.size.changes/b.size.rounds) {
 			time.Sleep(breath)
 			i := 1 + rand.IntN(b.size.workloads-1)
@@ -198,12 +209,12 @@ func (b *bench) speed(ctx context.Context) error {
 			}
 			single[who] = append(single[who], took)
 		}
-		took, err := b.time(ctx, namespace, names(b.size.workloads, ownConfig), b.deployments(b.size.workloads))
+		took, err := b.timeAtRest(ctx, namespace, names(b.size.workloads, ownConfig), b.deployments(b.size.workloads))
 		if err != nil {
 			return err
 		}
 		record(who, burst, took)
-		took, err = b.time(ctx, namespace, []string{sharedConfig}, b.deployments(b.size.shared))
+		took, err = b.timeAtRest(ctx, namespace, []string{sharedConfig}, b.deployments(b.size.shared))
 		if err != nil {
 			return err
 		}
@@ -220,7 +231,7 @@ func (b *bench) speed(ctx context.Context) error {
 			if err := many(manyNamespace, manyNamespace); err != nil {
 				return err
 			}
-			took, err := b.time(ctx, oneNamespace, []string{sharedConfig}, b.deployments(b.size.shared))
+			took, err := b.timeAtRest(ctx, oneNamespace, []string{sharedConfig}, b.deployments(b.size.shared))
 			record(oneNamespace, sharedBy, took)
 			return err
 		})
