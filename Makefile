@@ -100,7 +100,7 @@ test: cc controlplane ## Run all tests: unit, integration, e2e and fault, with t
 
 .PHONY: test-unit
 test-unit: cc ## Run the tests that need no control plane.
-	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs
+	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs ./hack/bundle/...
 
 # Much runs in managers that tests start, so these are built to count too: GOFLAGS reaches their build,
 # and go test would hand them a folder of its own. A manager that is killed leaves no record.
@@ -131,6 +131,10 @@ cc:
 .PHONY: build
 build: ## Build the manager, bin/manager.
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/manager ./cmd
+
+.PHONY: build-plugin
+build-plugin: ## Build the kubectl plugin, bin/kubectl-configwatch.
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/kubectl-configwatch ./cmd/kubectl-configwatch
 
 # NAMESPACE is where a manager that runs here keeps its hash key.
 NAMESPACE ?= default

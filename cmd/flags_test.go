@@ -50,6 +50,14 @@ func TestEveryFlagIsDocumentedWithItsDefault(t *testing.T) {
 	g.Expect(page).To(Equal(want), "the flags are others than documented; run: %s=1 go test ./cmd", updateVariable)
 }
 
+func TestThePortsOfTheManagerAreKnown(t *testing.T) {
+	g := NewWithT(t)
+	opts := &options{probeAddress: ":8081", metricsAddress: "0", streamAddress: ""}
+	g.Expect(opts.ports()).To(Equal([]uint16{8081}))
+	opts = &options{probeAddress: "0", metricsAddress: "[::]:8443", streamAddress: "10.0.0.1:8444"}
+	g.Expect(opts.ports()).To(Equal([]uint16{8443, 8444}))
+}
+
 func TestEveryEnvironmentVariableIsDocumented(t *testing.T) {
 	page := readPage(t)
 	for _, name := range []string{podNamespaceVariable, watchNamespaceVariable, memoryLimitVariable} {

@@ -29,6 +29,7 @@ import (
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -50,6 +51,7 @@ import (
 	"github.com/ktechhub/configwatch/internal/digest"
 	"github.com/ktechhub/configwatch/internal/hashkey"
 	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/subscriber"
 	"github.com/ktechhub/configwatch/internal/version"
 	"github.com/ktechhub/configwatch/internal/workload"
 )
@@ -117,7 +119,17 @@ func run(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
-	if err := addController(ctx, mgr, sources, workloads, opts); err != nil {
+	if err := recordReconnects(sources.Group, workloads.Group); err != nil {
+		return err
+	}
+	if err := addFeed(mgr, clientset, sources, opts); err != nil {
+		return err
+	}
+	teller, err := newTeller(config, clientset, sources, opts)
+	if err != nil {
+		return err
+	}
+	if err := addController(ctx, mgr, sources, workloads, teller, opts); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version.Version, "namespace", ownNamespace, "watchNamespaces", opts.watchNamespaces)
@@ -125,6 +137,22 @@ func run(ctx context.Context, opts *options) error {
 		return fmt.Errorf("running: %w", err)
 	}
 	return nil
+}
+
+// cacheOptions are those of the cache of ConfigWatches. For the whole cluster it names no namespace, as that
+// would cost a look at the API's resources in each call.
+func cacheOptions(opts *options) cache.Options {
+	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	for _, name := range opts.namespaces() {
+		if name == metav1.NamespaceAll {
+			continue
+		}
+		if o.DefaultNamespaces == nil {
+			o.DefaultNamespaces = map[string]cache.Config{}
+		}
+		o.DefaultNamespaces[name] = cache.Config{}
+	}
+	return o
 }
 
 func newManager(config *rest.Config, opts *options, ownNamespace string) (ctrl.Manager, error) {
@@ -135,15 +163,11 @@ func newManager(config *rest.Config, opts *options, ownNamespace string) (ctrl.M
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("adding ConfigWatch: %w", err)
 	}
-	namespaces := map[string]cache.Config{}
-	for _, name := range opts.namespaces() {
-		namespaces[name] = cache.Config{}
-	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		HealthProbeBindAddress: opts.probeAddress,
 		Metrics:                metricsOptions(opts),
-		Cache:                  cache.Options{DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                  cacheOptions(opts),
 		// A pass must see the status that the last one wrote, or it would decide the same again.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 
@@ -192,7 +216,7 @@ func newClientset(config *rest.Config, httpClient *http.Client) (kubernetes.Inte
 }
 
 func addController(
-	ctx context.Context, mgr ctrl.Manager, sources *source.Cache, workloads *workload.Cache, opts *options,
+	ctx context.Context, mgr ctrl.Manager, sources *source.Cache, workloads *workload.Cache, teller subscriber.Teller, opts *options,
 ) error {
 	reconciler := &controller.ConfigWatchReconciler{
 		Client:    mgr.GetClient(),
@@ -200,8 +224,13 @@ func addController(
 		Workloads: workloads,
 		Recorder:  mgr.GetEventRecorder("configwatch"),
 		Clock:     clock.RealClock{},
+		Teller:    teller,
 	}
-	if err := reconciler.SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: opts.maxConcurrentReconciles}); err != nil {
+	err := reconciler.SetupWithManager(ctx, mgr, controller.Options{
+		MaxConcurrentReconciles: opts.maxConcurrentReconciles,
+		MaxConcurrentRollouts:   opts.maxConcurrentRollouts,
+	})
+	if err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
@@ -221,10 +250,16 @@ func limitMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(growth)
 	}
-	bytes, err := strconv.ParseInt(os.Getenv(memoryLimitVariable), 10, 64)
-	if err != nil || bytes <= 0 || os.Getenv("GOMEMLIMIT") != "" {
+	limit, known := memoryLimit()
+	if !known || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	const percent = 90 // the rest is for what the collector doesn't count
-	debug.SetMemoryLimit(bytes / 100 * percent)
+	debug.SetMemoryLimit(limit / 100 * percent)
+}
+
+// memoryLimit is that of the container, in bytes, if it has one.
+func memoryLimit() (bytes int64, known bool) {
+	bytes, err := strconv.ParseInt(os.Getenv(memoryLimitVariable), 10, 64)
+	return bytes, err == nil && bytes > 0
 }

@@ -19,7 +19,9 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +52,8 @@ type options struct {
 	namespace               string
 	watchNamespaces         string
 	maxConcurrentReconciles int
+	maxConcurrentRollouts   int
+	webhookAllowedHosts     string
 
 	leaderElect   bool
 	leaseDuration time.Duration
@@ -62,6 +66,10 @@ type options struct {
 	metricsCertPath string
 	metricsCertName string
 	metricsCertKey  string
+	streamAddress   string
+	streamCertPath  string
+	streamCertName  string
+	streamCertKey   string
 	enableHTTP2     bool
 
 	zap zap.Options
@@ -78,6 +86,12 @@ func (o *options) bind(flags *flag.FlagSet) {
 			"The default is the environment variable "+watchNamespaceVariable+".")
 	flags.IntVar(&o.maxConcurrentReconciles, "max-concurrent-reconciles", 8,
 		"How many ConfigWatches are reconciled at once.")
+	flags.IntVar(&o.maxConcurrentRollouts, "max-concurrent-rollouts", 50,
+		"How many targets of all ConfigWatches roll out at once; 0: any number.")
+
+	flags.StringVar(&o.webhookAllowedHosts, "webhook-allowed-hosts", "",
+		"The only hosts that webhooks of subscribers may go to, separated by commas, such as hooks.slack.com,*.example.com; "+
+			"empty: any. Loopback and link-local addresses and the API server are refused in any case.")
 
 	flags.BoolVar(&o.leaderElect, "leader-elect", true,
 		"Elect a leader among several replicas; only the leader restarts workloads.")
@@ -98,9 +112,31 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"The folder of the metrics server's certificate; empty: a self-signed one is made.")
 	flags.StringVar(&o.metricsCertName, "metrics-cert-name", "tls.crt", "The file name of the metrics server's certificate.")
 	flags.StringVar(&o.metricsCertKey, "metrics-cert-key", "tls.key", "The file name of the metrics server's key.")
+	flags.StringVar(&o.streamAddress, "stream-bind-address", "",
+		"The address of the change stream, such as :8444; empty: there is none. It is served by HTTPS and by every replica, "+
+			"to those whom the API server lets watch what they ask for.")
+	flags.StringVar(&o.streamCertPath, "stream-cert-path", "",
+		"The folder of the stream's certificate, which is read again when it changes; empty: a self-signed one is made.")
+	flags.StringVar(&o.streamCertName, "stream-cert-name", "tls.crt", "The file name of the stream's certificate.")
+	flags.StringVar(&o.streamCertKey, "stream-cert-key", "tls.key", "The file name of the stream's key.")
 	flags.BoolVar(&o.enableHTTP2, "enable-http2", false,
 		"Serve metrics by HTTP/2 too. Off, because of HTTP/2's stream cancellation and rapid reset attacks.")
 	o.zap.BindFlags(flags)
+}
+
+// ports are those that the manager listens on. An address that has none is for who listens there to complain of.
+func (o *options) ports() []uint16 {
+	var ports []uint16
+	for _, address := range []string{o.probeAddress, o.metricsAddress, o.streamAddress} {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			continue
+		}
+		if number, err := strconv.ParseUint(port, 10, 16); err == nil {
+			ports = append(ports, uint16(number))
+		}
+	}
+	return ports
 }
 
 // mostVerbose is the highest log level. From 8 on, client-go logs the bodies of requests and responses,
@@ -117,16 +153,21 @@ func (o *options) capVerbosity() {
 
 // namespaces are those to watch; one empty string stands for all.
 func (o *options) namespaces() []string {
-	var names []string
-	for name := range strings.SplitSeq(o.watchNamespaces, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
+	if names := listed(o.watchNamespaces); len(names) > 0 {
+		return names
+	}
+	return []string{metav1.NamespaceAll}
+}
+
+// listed are the values between commas, without white space around them and without empty ones.
+func listed(value string) []string {
+	var all []string
+	for one := range strings.SplitSeq(value, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			all = append(all, one)
 		}
 	}
-	if len(names) == 0 {
-		return []string{metav1.NamespaceAll}
-	}
-	return names
+	return all
 }
 
 // ownNamespace is the manager's own namespace.

@@ -132,7 +132,7 @@ func TestTheArchitectureNamesFunctionsThatAreThere(t *testing.T) {
 func TestTheArchitectureHasEveryPackageAndWhatItImports(t *testing.T) {
 	documented := map[string][]string{}
 	var order []string
-	row := regexp.MustCompile("(?m)^\\| `((?:api|cmd|internal)[\\w/]*)` \\|[^|]*\\|([^|]*)\\|$")
+	row := regexp.MustCompile("(?m)^\\| `((?:api|cmd|internal)[\\w/-]*)` \\|[^|]*\\|([^|]*)\\|$")
 	for _, match := range row.FindAllStringSubmatch(read(t, architecture), -1) {
 		documented[match[1]] = inBackticks(match[2])
 		order = append(order, match[1])

@@ -22,7 +22,7 @@ import (
 )
 
 // Mode says what the operator does about a change.
-// +kubebuilder:validation:Enum=Active;DryRun;Suspended
+// +kubebuilder:validation:Enum=Active;DryRun;Suspended;Observe
 type Mode string
 
 const (
@@ -32,6 +32,8 @@ const (
 	ModeDryRun Mode = "DryRun"
 	// ModeSuspended observes and reports, and acts on what is still stale once it is Active again.
 	ModeSuspended Mode = "Suspended"
+	// ModeObserve has no targets: sources are watched, subscribers are told, and nothing is ever restarted.
+	ModeObserve Mode = "Observe"
 )
 
 // SourceKind is the kind of a source.
@@ -73,10 +75,16 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.sources) && size(self.sources) > 0) || (has(self.targets) && size(self.targets) > 0)",message="nothing to do: list the ConfigMaps and Secrets to watch in sources, or the workloads to restart in targets, or both"
 // +kubebuilder:validation:XValidation:rule="(has(self.sources) && size(self.sources) > 0) || !has(self.targets) || self.targets.all(t, !has(t.follow) || t.follow != 'Declared')",fieldPath=".targets",message="follow: Declared needs sources: list them in spec.sources, or remove follow to use whatever the pod template references"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscribers) || self.subscribers.all(s, !has(s.webhook.payload) || s.webhook.payload != 'Data') || !has(self.sources) || size(self.sources) == 0 || self.sources.exists(x, x.kind == 'ConfigMap')",fieldPath=".subscribers",message="payload: Data needs a ConfigMap among the sources, as the data of Secrets is never sent: list one, or use payload: Keys"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscribers) || self.subscribers.all(s, !has(s.webhook.payload) || s.webhook.payload != 'Data' || !has(s.webhook.format) || s.webhook.format == 'CloudEvents')",fieldPath=".subscribers",message="payload: Data is for format: CloudEvents only: chat messages name the changed keys"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Observe' || (has(self.sources) && size(self.sources) > 0)",fieldPath=".sources",message="mode: Observe needs sources, as it has no targets to find them by: list the ConfigMaps and Secrets to watch"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Observe' || !has(self.targets) || size(self.targets) == 0",fieldPath=".targets",message="mode: Observe restarts nothing: remove targets, or use mode: Suspended to hold restarts for a while"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Observe' || !has(self.rollout) || (self.rollout.settleSeconds == 2 && self.rollout.cooldownSeconds == 0 && self.rollout.maxConcurrent == 10 && self.rollout.onFailure == 'Halt' && self.rollout.progressDeadlineSeconds == 600 && self.rollout.approval == 'Automatic' && (!has(self.rollout.windows) || size(self.rollout.windows) == 0))",fieldPath=".rollout",message="mode: Observe restarts nothing: remove rollout, or use mode: Suspended to hold restarts for a while"
 type ConfigWatchSpec struct {
 	// mode says what the operator does about a change: Active (the default) restarts targets,
 	// DryRun only reports what it would do, Suspended waits and acts on what is still stale once
-	// it is Active again. No mode loses a change.
+	// it is Active again, Observe has no targets and only tells subscribers. In the first three no
+	// change is lost; a mode that follows Observe begins with what is there then.
 	// +optional
 	// +default="Active"
 	Mode Mode `json:"mode,omitempty"`
@@ -92,13 +100,258 @@ type ConfigWatchSpec struct {
 
 	// targets are the workloads that are restarted, in this ConfigWatch's namespace; at most 64.
 	// Omitted: every Deployment, StatefulSet, DaemonSet and CronJob of the namespace whose pod
-	// template references a source. A workload that several entries match is governed by the
-	// first of them. No name may be listed twice.
+	// template references a source; in mode Observe, none. A workload that several entries match is
+	// governed by the first of them. No name may be listed twice.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",message="a target is listed twice: list it once",messageExpression="self.map(a, has(a.name) && !self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name), a.kind + ' ' + a.name)[0] + ' is listed twice: list it once'"
 	Targets []TargetSelector `json:"targets,omitempty"`
+
+	// rollout says when and in which steps targets are restarted.
+	// +optional
+	// +default={}
+	Rollout RolloutSpec `json:"rollout,omitempty,omitzero"` //nolint:kubeapilinter // {} stands for the defaults
+
+	// subscribers are told of changes of the sources, and of restarts; at most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Subscribers []Subscriber `json:"subscribers,omitempty"`
+}
+
+// SubscriberEvent is what a subscriber is told of.
+// +kubebuilder:validation:Enum=Added;Modified;Deleted;RestartTriggered;RolloutCompleted;RolloutFailed
+type SubscriberEvent string
+
+const (
+	// SubscriberAdded: a source appeared.
+	SubscriberAdded SubscriberEvent = "Added"
+	// SubscriberModified: the content of a source is another.
+	SubscriberModified SubscriberEvent = "Modified"
+	// SubscriberDeleted: a source is gone.
+	SubscriberDeleted SubscriberEvent = "Deleted"
+	// SubscriberRestartTriggered: a target was restarted.
+	SubscriberRestartTriggered SubscriberEvent = "RestartTriggered"
+	// SubscriberRolloutCompleted: a restarted target is rolled out.
+	SubscriberRolloutCompleted SubscriberEvent = "RolloutCompleted"
+	// SubscriberRolloutFailed: the rollout of a restarted target failed.
+	SubscriberRolloutFailed SubscriberEvent = "RolloutFailed"
+)
+
+// WebhookFormat is what the body of a webhook's request is.
+// +kubebuilder:validation:Enum=CloudEvents;Slack;MSTeams;GoogleChat
+type WebhookFormat string
+
+const (
+	// FormatCloudEvents: a CloudEvent 1.0 in binary mode. The default.
+	FormatCloudEvents WebhookFormat = "CloudEvents"
+	// FormatSlack: a message for an incoming webhook of Slack.
+	FormatSlack WebhookFormat = "Slack"
+	// FormatMSTeams: a card for a workflow webhook of Microsoft Teams.
+	FormatMSTeams WebhookFormat = "MSTeams"
+	// FormatGoogleChat: a message for a webhook of Google Chat.
+	FormatGoogleChat WebhookFormat = "GoogleChat"
+)
+
+// WebhookPayload says how much a webhook is told of a change.
+// +kubebuilder:validation:Enum=Keys;Data
+type WebhookPayload string
+
+const (
+	// PayloadKeys: the names of the changed keys. The default.
+	PayloadKeys WebhookPayload = "Keys"
+	// PayloadData: the data of ConfigMaps too. That of Secrets is never sent.
+	PayloadData WebhookPayload = "Data"
+)
+
+// Subscriber is told of changes: at least once, in order for each source, until it answers with success.
+// What it could not be told it is told later, of each source only the latest content. What is there when the
+// subscriber, or a source, is seen for the first time is no news.
+type Subscriber struct {
+	// name is the subscriber's name, as a DNS label.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || !format.dns1123Label().validate(self).hasValue()",message="not a valid name: use lower case letters, digits and '-', with a letter or digit first and last"
+	Name string `json:"name,omitempty"`
+
+	// events are what it is told of: Added, Modified and Deleted of a source, RestartTriggered,
+	// RolloutCompleted and RolloutFailed of a target. Default: Added, Modified, Deleted.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=6
+	// +default=["Added", "Modified", "Deleted"]
+	Events []SubscriberEvent `json:"events,omitempty"`
+
+	// webhook is where it is told.
+	// +required
+	Webhook Webhook `json:"webhook,omitzero"` //nolint:kubeapilinter // an empty one is refused, by the rule that it needs an address
+}
+
+// Webhook is an HTTP endpoint that gets a POST request for each event.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.url) || has(self.secretRef)",message="a webhook needs an address: write it into url, or, if it is a secret, into the key url of a Secret, and name that in secretRef"
+// +structType=atomic
+type Webhook struct {
+	// url is the endpoint's address, with https; http only to a Service of the cluster, by a name that ends
+	// in .svc or .svc.cluster.local. Loopback and link-local addresses and the API server are refused. Omitted:
+	// it is in the key url of the Secret that secretRef names, as is right where the address is a secret itself,
+	// such as that of a chat.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || (isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '')",message="not an address: write https://host/path, or http://name.namespace.svc/path for a Service of the cluster"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-zA-Z]+://[^/?#]*@')",message="no user name or password in an address: put a token into a Secret and name it in secretRef"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || url(self).getScheme() != 'http' || url(self).getHostname().endsWith('.svc') || url(self).getHostname().endsWith('.svc.cluster.local')",message="http is for Services of the cluster only, name.namespace.svc or name.namespace.svc.cluster.local: use https"
+	URL string `json:"url,omitempty"`
+
+	// format is CloudEvents (the default), Slack, MSTeams or GoogleChat.
+	// +optional
+	// +default="CloudEvents"
+	Format WebhookFormat `json:"format,omitempty"`
+
+	// payload is Keys (the default): the names of the changed keys; or Data: the data of ConfigMaps too, in
+	// CloudEvents. The data of Secrets is never sent.
+	// +optional
+	// +default="Keys"
+	Payload WebhookPayload `json:"payload,omitempty"`
+
+	// secretRef names a Secret of the same namespace, of whose keys token is sent as a bearer token,
+	// hmacKey signs the body, ca.crt verifies the server, and url is the address, where the field url is
+	// omitted; each other may be left out. Tokens of service accounts and for bootstrapping are refused.
+	// +optional
+	SecretRef *SecretReference `json:"secretRef,omitempty"` //nolint:kubeapilinter // there is one or not; an empty one is refused
+}
+
+// SecretReference names a Secret of the same namespace.
+// +structType=atomic
+type SecretReference struct {
+	// name is the Secret's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || !format.dns1123Subdomain().validate(self).hasValue()",message="not a valid name: use lower case letters, digits, '-' and '.', with a letter or digit first and last"
+	Name string `json:"name,omitempty"`
+}
+
+// OnFailure says what a failed rollout means for the targets that wait.
+// +kubebuilder:validation:Enum=Halt;Continue
+type OnFailure string
+
+const (
+	// OnFailureHalt: the targets that wait for the same change as the failed one are not restarted. The
+	// default.
+	OnFailureHalt OnFailure = "Halt"
+	// OnFailureContinue: they are restarted all the same.
+	OnFailureContinue OnFailure = "Continue"
+)
+
+// Approval says whether a change waits for a human.
+// +kubebuilder:validation:Enum=Automatic;Manual
+type Approval string
+
+const (
+	// ApprovalAutomatic: changes wait for nobody. The default.
+	ApprovalAutomatic Approval = "Automatic"
+	// ApprovalManual: a change waits until its hash is approved.
+	ApprovalManual Approval = "Manual"
+)
+
+// RolloutSpec says when and in which steps targets are restarted. What has to wait is gathered: a target
+// is restarted once for all that changed in the meantime, and no change is dropped.
+//
+// +structType=atomic
+type RolloutSpec struct {
+	// settleSeconds is the quiet time in seconds after a change before targets are restarted, so that
+	// changes that belong together make one restart; 0 to 3600, default 2. It starts again at each
+	// further change, at most four times over.
+	// +optional
+	// +default=2
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
+
+	// cooldownSeconds is the least time in seconds between two restarts of one target; 0 to 86400,
+	// default 0. A target whose sources change more than 6 times within 10 minutes has one of at
+	// least 30 seconds, which doubles up to 10 minutes.
+	// +optional
+	// +default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	CooldownSeconds *int32 `json:"cooldownSeconds,omitempty"`
+
+	// maxConcurrent is how many targets of this ConfigWatch roll out at once; 1 to 1000, default 10. The
+	// next one is restarted when the rollout of one is complete. One that failed, is paused or is blocked
+	// holds up no other by its place.
+	// +optional
+	// +default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
+
+	// onFailure says what happens when the rollout of a target fails: Halt (the default) stops the
+	// targets that wait for the same change, until the failed one recovers, the source changes
+	// again, or the annotation configwatch.ktechhub.io/approve allows it; Continue goes on.
+	// +optional
+	// +default="Halt"
+	OnFailure OnFailure `json:"onFailure,omitempty"`
+
+	// progressDeadlineSeconds is how long in seconds the rollout of a StatefulSet or DaemonSet may go
+	// without another new pod before it has failed; 1 to 86400, default 600. A Deployment has a
+	// deadline of its own, its spec.progressDeadlineSeconds.
+	// +optional
+	// +default=600
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
+
+	// approval is Automatic (the default), or Manual: then targets wait until the annotation
+	// configwatch.ktechhub.io/approve of this ConfigWatch is set to the hash in status.approvalHash. A
+	// later change needs another approval.
+	// +optional
+	// +default="Automatic"
+	Approval Approval `json:"approval,omitempty"`
+
+	// windows are the times when restarts may begin; at most 16. Omitted: any time.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Windows []Window `json:"windows,omitempty"`
+}
+
+// Window is a time that recurs, in which restarts may begin.
+// +structType=atomic
+type Window struct {
+	// schedule says when it opens, as a cron expression of five fields: minute (0-59), hour (0-23), day of
+	// the month (1-31), month (1-12 or JAN-DEC) and day of the week (0-6, 0 being Sunday, or SUN-SAT), such
+	// as "0 2 * * 1-5". Each is *, a number, a range such as 1-5, a list such as 1,5 or a step such as */5.
+	// Where both days are given, either of them counts.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="the time zone goes into timeZone: write the five fields alone, such as \"0 2 * * 1-5\""
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.contains('TZ=') || self.matches('^[ \\t]*((([*?]|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[1-9][0-9]*)?,)*([*?]|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[1-9][0-9]*)?([ \\t]+|$)){5}$')",message="not a schedule: write five fields, minute hour day-of-month month day-of-week, such as \"0 2 * * 1-5\", each of them *, a number, a range such as 1-5, a list such as 1,5 or a step such as */5"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[ \\t]*((([*?]|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[1-9][0-9]*)?,)*([*?]|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[1-9][0-9]*)?([ \\t]+|$)){5}$') || !self.matches('^[ \\t]*(([^ \\t]+[ \\t]+){0,2}[^ \\t]*[A-Za-z]|([^ \\t]*[-,])?([6-9][0-9]|[0-9]{3})|[^ \\t]+[ \\t]+([^ \\t]*[-,])?(2[4-9]|[3-9][0-9]|[0-9]{3})|([^ \\t]+[ \\t]+){2}([^ \\t]*[-,])?(0[^0-9]|3[2-9]|[4-9][0-9]|[0-9]{3})|([^ \\t]+[ \\t]+){3}([^ \\t]*[-,])?(0[^0-9]|1[3-9]|[2-9][0-9]|[0-9]{3})|([^ \\t]+[ \\t]+){4}([^ \\t]*[-,])?([7-9]|[1-9][0-9]))')",message="not a schedule: minutes are 0-59, hours 0-23, days of the month 1-31, months 1-12 or JAN-DEC, days of the week 0-6 (0 is Sunday) or SUN-SAT"
+	Schedule string `json:"schedule,omitempty"`
+
+	// durationMinutes is how many minutes it stays open; 1 to 10080, which is a week. Restarts that
+	// have begun go on after it closes.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10080
+	DurationMinutes int32 `json:"durationMinutes,omitempty"`
+
+	// timeZone is the IANA name of the schedule's time zone, such as Europe/Berlin. Default: UTC.
+	// +optional
+	// +default="UTC"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$')",message="not a time zone: use an IANA name, such as Europe/Berlin or UTC"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['Local', 'localtime'])",message="depends on where the operator runs: use an IANA name, such as Europe/Berlin or UTC"
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // SourceSelector names one ConfigMap or Secret, or selects some by their labels.
@@ -214,7 +467,7 @@ const (
 )
 
 // TargetState is what is known of a target.
-// +kubebuilder:validation:Enum=UpToDate;Pending;RollingOut;Failed;Blocked;Missing;Ignored
+// +kubebuilder:validation:Enum=UpToDate;Pending;RollingOut;Failed;Halted;Blocked;Missing;Ignored
 type TargetState string
 
 const (
@@ -226,6 +479,8 @@ const (
 	TargetRollingOut TargetState = "RollingOut"
 	// TargetFailed: its rollout failed.
 	TargetFailed TargetState = "Failed"
+	// TargetHalted: a restart is owed, and is not made because another one for the same change failed.
+	TargetHalted TargetState = "Halted"
 	// TargetBlocked: it was restarted, and some pods stay old until a human acts.
 	TargetBlocked TargetState = "Blocked"
 	// TargetMissing: no such workload exists; it is picked up when it appears.
@@ -267,6 +522,26 @@ type ConfigWatchStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1000
 	Targets []TargetStatus `json:"targets,omitempty"`
+
+	// subscribers has a row for each subscriber.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Subscribers []SubscriberStatus `json:"subscribers,omitempty"`
+
+	// approvalHash is what the annotation configwatch.ktechhub.io/approve has to be set to, so that
+	// targets that await approval, or are halted, are restarted. It is there while some are, and
+	// another one when what is to be approved changes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ApprovalHash string `json:"approvalHash,omitempty"`
+
+	// restartRequestedAt is the latest value of the annotation configwatch.ktechhub.io/restart-requested-at
+	// that was acted on.
+	// +optional
+	RestartRequestedAt *metav1.Time `json:"restartRequestedAt,omitempty"`
 
 	// summary counts the rows.
 	// +optional
@@ -332,7 +607,7 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
 
-	// state is UpToDate, Pending, RollingOut, Failed, Blocked, Missing or Ignored.
+	// state is UpToDate, Pending, RollingOut, Failed, Halted, Blocked, Missing or Ignored.
 	// +required
 	State TargetState `json:"state,omitempty"`
 
@@ -358,6 +633,25 @@ type TargetStatus struct {
 	// +optional
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 
+	// wait is there while a restart is owed.
+	// +optional
+	Wait *Wait `json:"wait,omitempty"` //nolint:kubeapilinter // a pointer says plainly that there is none
+
+	// rollout is there from a restart on until its rollout is complete.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"` //nolint:kubeapilinter // a pointer says plainly that there is none
+
+	// recentChanges are the times of the latest changes of what the target is to be started for, as
+	// many as tell whether it changes too often; oldest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=7
+	RecentChanges []metav1.Time `json:"recentChanges,omitempty"`
+
+	// slowdown is there while the target's sources change too often.
+	// +optional
+	Slowdown *Slowdown `json:"slowdown,omitempty"` //nolint:kubeapilinter // a pointer says plainly that there is none
+
 	// sources has a record for each source of the target: what its pods were last started for.
 	// +optional
 	// +listType=map
@@ -365,6 +659,111 @@ type TargetStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1000
 	Sources []AppliedSource `json:"sources,omitempty"`
+}
+
+// Wait is what is known of a restart that is owed.
+// +structType=atomic
+type Wait struct {
+	// digest is that of the content that the restart is for, as in the annotation on the pod template.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Digest string `json:"digest,omitempty"`
+
+	// since is when the first of the changes was seen that it waits with.
+	// +required
+	Since metav1.MicroTime `json:"since,omitempty,omitzero"` //nolint:kubeapilinter // it is never the zero time
+
+	// settlingSince is when the quiet time of spec.rollout.settleSeconds began.
+	// +required
+	SettlingSince metav1.MicroTime `json:"settlingSince,omitempty,omitzero"` //nolint:kubeapilinter // it is never the zero time
+
+	// settlingRestarts is how many times it began again.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4
+	SettlingRestarts int32 `json:"settlingRestarts,omitempty"` //nolint:kubeapilinter // none is as good as zero
+
+	// template is the pod template as it was read after the change, once no pods were being started: if
+	// it is another since, the target's pods are new anyway.
+	// +optional
+	Template *Template `json:"template,omitempty"` //nolint:kubeapilinter // a pointer says plainly that there is none
+
+	// approvedHash is the value of status.approvalHash by which the restart was approved.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ApprovedHash string `json:"approvedHash,omitempty"`
+
+	// renew tells that the pods are to be renewed even if the changes are taken back: they may have been
+	// started meanwhile, and run what is neither recorded nor there any more.
+	// +optional
+	Renew bool `json:"renew,omitempty"` //nolint:kubeapilinter // a fact with two values, not a choice that could grow
+
+	// requestedAt is the value of the annotation configwatch.ktechhub.io/restart-requested-at that asked
+	// for the restart.
+	// +optional
+	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
+}
+
+// RolloutStatus is what is known of a rollout that is not complete.
+// +structType=atomic
+type RolloutStatus struct {
+	// template is the pod template as it was before the restart, or before the rollout that superseded
+	// it: if it is that again, someone has put it back.
+	// +optional
+	Template *Template `json:"template,omitempty"` //nolint:kubeapilinter // a pointer says plainly that there is none
+
+	// firstTemplate is the pod template as it was before the first of several restarts, if none of their
+	// rollouts was complete when the next one was made: that is what an owner puts back.
+	// +optional
+	FirstTemplate *Template `json:"firstTemplate,omitempty"` //nolint:kubeapilinter // a pointer says plainly that there is none
+
+	// newPods is how many pods of the present template have been ready at once, where the workload has
+	// no deadline of its own.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	NewPods int32 `json:"newPods,omitempty"` //nolint:kubeapilinter // none is as good as zero
+
+	// failed tells that it has failed. It recovers when it is complete, and not before: other targets wait
+	// for that.
+	// +optional
+	Failed bool `json:"failed,omitempty"` //nolint:kubeapilinter // a fact with two values, not a choice that could grow
+
+	// lastProgressTime is when there was last another new pod, or the restart.
+	// +required
+	LastProgressTime metav1.Time `json:"lastProgressTime,omitempty,omitzero"` //nolint:kubeapilinter // it is never the zero time
+}
+
+// Template tells a pod template from others.
+// +structType=atomic
+type Template struct {
+	// hash is the version of the operator and a digest. Hashes of different versions can't be compared.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+
+	// generation is the workload's metadata.generation.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Generation int64 `json:"generation,omitempty"`
+}
+
+// Slowdown is what is known of sources that change too often.
+// +structType=atomic
+type Slowdown struct {
+	// cooldownSeconds is the least time in seconds between two restarts of the target.
+	// +required
+	// +kubebuilder:validation:Minimum=30
+	// +kubebuilder:validation:Maximum=600
+	CooldownSeconds int32 `json:"cooldownSeconds,omitempty"`
+
+	// message names the source, and who writes it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // AppliedSource records what the pods of a target were last started for, as far as one source goes.
@@ -391,6 +790,144 @@ type AppliedSource struct {
 	// appliedHash is then that of the content before.
 	// +optional
 	Absent bool `json:"absent,omitempty"` //nolint:kubeapilinter // a fact with two values, not a choice that could grow
+
+	// changed tells that the latest restart of the target was for a change of this source.
+	// +optional
+	Changed bool `json:"changed,omitempty"` //nolint:kubeapilinter // a fact with two values, not a choice that could grow
+
+	// failed tells that a rollout for a change to this content failed, and that the target has not been
+	// rolled out since, whatever it was restarted for. Other targets with the same change wait for that.
+	// +optional
+	Failed bool `json:"failed,omitempty"` //nolint:kubeapilinter // a fact with two values, not a choice that could grow
+}
+
+// SubscriberStatus is the row of a subscriber.
+// +structType=atomic
+type SubscriberStatus struct {
+	// name is the subscriber's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+
+	// lastDeliveryTime is when it last took an event.
+	// +optional
+	LastDeliveryTime *metav1.Time `json:"lastDeliveryTime,omitempty"`
+
+	// failures counts the attempts that failed since.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Failures int32 `json:"failures,omitempty"` //nolint:kubeapilinter // none is nothing to say
+
+	// refusals counts those of them, one after the other, that the endpoint refused for good.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Refusals int32 `json:"refusals,omitempty"` //nolint:kubeapilinter // none is nothing to say
+
+	// nextAttemptTime is when the next attempt is due, after one that failed.
+	// +optional
+	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
+
+	// message says what went wrong in the latest attempt, if it failed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// dropped counts the events of restarts and rollouts that it will not be told of, as more waited than
+	// are kept.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Dropped int32 `json:"dropped,omitempty"` //nolint:kubeapilinter // none is nothing to say
+
+	// sources has a record for each source: what it was last told of.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1000
+	Sources []DeliveredSource `json:"sources,omitempty"`
+
+	// waiting are the events that it has not been told of, in their order.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2000
+	Waiting []WaitingEvent `json:"waiting,omitempty"`
+}
+
+// DeliveredSource records what a subscriber was last told of a source.
+// +structType=atomic
+type DeliveredSource struct {
+	// kind is ConfigMap or Secret.
+	// +required
+	Kind SourceKind `json:"kind,omitempty"`
+
+	// name is the name of the ConfigMap or Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// deliveredHash is the digest of the content, as far as the source's keys go. Omitted: the source has
+	// not existed yet.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	DeliveredHash string `json:"deliveredHash,omitempty"`
+
+	// absent tells that the source did not exist; deliveredHash is then that of the content before.
+	// +optional
+	Absent bool `json:"absent,omitempty"` //nolint:kubeapilinter // a fact with two values, not a choice that could grow
+}
+
+// WaitingEvent is an event that a subscriber has not been told of.
+// +structType=atomic
+type WaitingEvent struct {
+	// id is that of the event, the same in each attempt.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ID string `json:"id,omitempty"`
+
+	// event is what happened.
+	// +required
+	Event SubscriberEvent `json:"event,omitempty"`
+
+	// kind is that of the source or target.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// name is that of the source or target.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// hash is the digest of the source's content, if it exists.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Hash string `json:"hash,omitempty"`
+
+	// changedKeys are the names of the changed keys, as far as they are known.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	ChangedKeys []string `json:"changedKeys,omitempty"`
+
+	// message says what happened to a target.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// time is when it was seen.
+	// +required
+	Time metav1.Time `json:"time,omitempty,omitzero"` //nolint:kubeapilinter // always a time
 }
 
 // Summary counts the rows of a status, for the printer columns.

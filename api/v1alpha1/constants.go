@@ -25,6 +25,14 @@ const (
 
 	// IgnoreAnnotation with the value "true", on a source or a workload, leaves it out.
 	IgnoreAnnotation = "configwatch.ktechhub.io/ignore"
+
+	// ApproveAnnotation, on a ConfigWatch, with the value of its status.approvalHash, lets the targets
+	// that await approval, or are halted, be restarted. A later change needs another approval.
+	ApproveAnnotation = "configwatch.ktechhub.io/approve"
+
+	// RestartRequestedAtAnnotation, on a ConfigWatch, with a time as in RFC 3339 that is later than the
+	// one before, restarts its targets now: waves are kept, windows and the like are not.
+	RestartRequestedAtAnnotation = "configwatch.ktechhub.io/restart-requested-at"
 )
 
 // FieldManager is the name under which the operator's writes appear in managedFields.
@@ -47,6 +55,8 @@ const (
 const (
 	// ReasonUpToDate: every target is at the present configuration.
 	ReasonUpToDate = "UpToDate"
+	// ReasonObserving: every source is watched, and spec.mode is Observe, so that there are no targets.
+	ReasonObserving = "Observing"
 	// ReasonPending: targets wait to be restarted.
 	ReasonPending = "Pending"
 	// ReasonRollingOut: targets were restarted, and the rollouts are not complete.
@@ -61,6 +71,12 @@ const (
 	ReasonTooManyMatches = "TooManyMatches"
 	// ReasonInvalidSelector: a label selector can't be used.
 	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonInvalidWindow: a maintenance window can't be used.
+	ReasonInvalidWindow = "InvalidWindow"
+	// ReasonSubscriberRefuses: the endpoint of a subscriber refuses what it is told.
+	ReasonSubscriberRefuses = "SubscriberRefuses"
+	// ReasonInvalidAnnotation: an annotation of the ConfigWatch can't be used.
+	ReasonInvalidAnnotation = "InvalidAnnotation"
 )
 
 // Reasons of conditions and of targets.
@@ -73,8 +89,21 @@ const (
 	ReasonPermissionDenied = "PermissionDenied"
 	// ReasonRestartFailed: the API server did not take the patch; it is tried again.
 	ReasonRestartFailed = "RestartFailed"
-	// ReasonRolloutFailed: the target's own controller gave the rollout up.
+	// ReasonRolloutFailed: the target's own controller gave the rollout up, or it made no progress until
+	// the deadline.
 	ReasonRolloutFailed = "RolloutFailed"
+	// ReasonSettling: more changes may come within the quiet time.
+	ReasonSettling = "Settling"
+	// ReasonCoolingDown: the target was restarted not long ago.
+	ReasonCoolingDown = "CoolingDown"
+	// ReasonAwaitingApproval: the change has to be approved.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	// ReasonOutsideWindow: no maintenance window is open.
+	ReasonOutsideWindow = "OutsideWindow"
+	// ReasonAwaitingTurn: as many targets as may roll out at once do.
+	ReasonAwaitingTurn = "AwaitingTurn"
+	// ReasonHalted: the restart of another target for the same change failed.
+	ReasonHalted = "Halted"
 )
 
 // Reasons of targets.
@@ -95,6 +124,10 @@ const (
 	ReasonUpdateStrategyOnDelete = "UpdateStrategyOnDelete"
 	// ReasonPartitionedRollout: restarted, and the pods below the partition stay old.
 	ReasonPartitionedRollout = "PartitionedRollout"
+	// ReasonSupersededByRollout: another rollout has renewed the pods since the change.
+	ReasonSupersededByRollout = "SupersededByRollout"
+	// ReasonTemplateReverted: restarted, and the pod template was put back before the rollout was complete.
+	ReasonTemplateReverted = "TemplateReverted"
 	// ReasonNotFound: no such workload exists.
 	ReasonNotFound = "NotFound"
 	// ReasonIgnoredByAnnotation: left out by its annotation.
@@ -115,6 +148,14 @@ const (
 	EventRolloutBlocked = "RolloutBlocked"
 	// EventRestartHeld: a target would be restarted if spec.mode were Active.
 	EventRestartHeld = "RestartHeld"
+	// EventRestartDelayed: restarts wait for a window, an approval, their turn or the end of a cooldown.
+	EventRestartDelayed = "RestartDelayed"
+	// EventRestartSuperseded: another rollout has renewed the pods, so no restart was made.
+	EventRestartSuperseded = "RestartSuperseded"
+	// EventHalted: targets are not restarted because another restart for the same change failed.
+	EventHalted = "Halted"
+	// EventSlowedDown: a target's sources change too often.
+	EventSlowedDown = "SlowedDown"
 	// EventNotRestarted: a source changed, and the change calls for no restart.
 	EventNotRestarted = "NotRestarted"
 	// EventNewBaseline: recorded hashes can't be compared with the present ones any more.

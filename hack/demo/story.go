@@ -86,7 +86,7 @@ func (d *demo) arrive(ctx context.Context) error {
 		return err
 	}
 	d.see("Deployment web is rolled out: " + strings.Join(d.podNames(), ", "))
-	return d.wait(ctx, "both ConfigWatches are Ready", func() bool { return d.ready[web] && d.ready["ca-bundle"] })
+	return d.wait(ctx, "the ConfigWatches web and ca-bundle are Ready", func() bool { return d.ready[web] && d.ready["ca-bundle"] })
 }
 
 func (d *demo) changeConfigMap(ctx context.Context) error {

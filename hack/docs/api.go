@@ -44,7 +44,8 @@ var elsewhere = map[reflect.Type]string{
 		"(https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/label-selector/)",
 	reflect.TypeFor[metav1.ObjectMeta](): "[ObjectMeta]" +
 		"(https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/)",
-	reflect.TypeFor[metav1.Time](): "time (RFC 3339)",
+	reflect.TypeFor[metav1.Time]():      "time (RFC 3339)",
+	reflect.TypeFor[metav1.MicroTime](): "time (RFC 3339)",
 }
 
 // apiPage documents the fields of a ConfigWatch, by its schema.
@@ -202,8 +203,11 @@ func boundsOf(schema *apiextensionsv1.JSONSchemaProps) []string {
 	}
 	bounds = append(bounds, between(schema.MinItems, schema.MaxItems, "item")...)
 	bounds = append(bounds, between(schema.MinLength, schema.MaxLength, "character")...)
-	if schema.Minimum != nil {
-		bounds = append(bounds, fmt.Sprintf("at least %g", *schema.Minimum))
+	switch {
+	case schema.Minimum != nil && schema.Maximum != nil:
+		bounds = append(bounds, fmt.Sprintf("%.f to %.f", *schema.Minimum, *schema.Maximum))
+	case schema.Minimum != nil:
+		bounds = append(bounds, fmt.Sprintf("at least %.f", *schema.Minimum))
 	}
 	if items := schema.Items; items != nil && items.Schema.Type == "string" {
 		for _, bound := range between(items.Schema.MinLength, items.Schema.MaxLength, "character") {
@@ -237,7 +241,7 @@ func between(least, most *int64, what string) []string {
 func (p *apiReference) rules(path string, t reflect.Type, schema *apiextensionsv1.JSONSchemaProps) {
 	var broken []string
 	for _, rule := range schema.XValidations {
-		broken = append(broken, fmt.Sprintf("- `%s`: %s\n", strings.TrimPrefix(path+rule.FieldPath, "."), rule.Message))
+		broken = append(broken, fmt.Sprintf("- `%s`: %s\n", strings.TrimPrefix(path+rule.FieldPath, "."), oneLine(rule.Message)))
 	}
 	for _, field := range fieldsOf(t) {
 		if field.Type.Kind() == reflect.Struct {
@@ -245,13 +249,13 @@ func (p *apiReference) rules(path string, t reflect.Type, schema *apiextensionsv
 		}
 		property, inner := schema.Properties[field.name], strings.TrimPrefix(path+"."+field.name, ".")
 		for _, rule := range property.XValidations {
-			broken = append(broken, fmt.Sprintf("- `%s`: %s\n", inner+rule.FieldPath, rule.Message))
+			broken = append(broken, fmt.Sprintf("- `%s`: %s\n", inner+rule.FieldPath, oneLine(rule.Message)))
 		}
 		if property.Items == nil || property.Items.Schema.Type != "string" {
 			continue
 		}
 		for _, rule := range property.Items.Schema.XValidations {
-			broken = append(broken, fmt.Sprintf("- `%s[]`: %s\n", inner+rule.FieldPath, rule.Message))
+			broken = append(broken, fmt.Sprintf("- `%s[]`: %s\n", inner+rule.FieldPath, oneLine(rule.Message)))
 		}
 	}
 	if len(broken) > 0 {
@@ -270,9 +274,9 @@ func (p *apiReference) values() {
 	}
 }
 
-// oneLine makes a description fit the cell of a table.
+// oneLine makes a text fit the cell of a table, and nothing of it markup.
 func oneLine(text string) string {
-	return strings.NewReplacer("|", `\|`, "<", `\<`).Replace(strings.Join(strings.Fields(text), " "))
+	return strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`).Replace(strings.Join(strings.Fields(text), " "))
 }
 
 // compact is a JSON value as one would write it in YAML: a string without quotes.

@@ -18,8 +18,11 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ktechhub/configwatch/internal/plan"
 	"github.com/ktechhub/configwatch/internal/workload"
@@ -29,10 +32,22 @@ import (
 func TestE11APanicInARestartIsAnErrorOfThatRestart(t *testing.T) {
 	g := NewWithT(t)
 	r := &ConfigWatchReconciler{} // without a cache of workloads, so that a restart panics
-	outcomes := r.act(t.Context(), "web", []plan.Restart{
+	outcomes := r.act(t.Context(), types.NamespacedName{Name: "web"}, []plan.Restart{
 		{Workload: &workload.Workload{Kind: workload.Deployment}},
 		{Workload: &workload.Workload{Kind: workload.StatefulSet}},
 	})
 	g.Expect(outcomes).To(HaveExactElements(
 		MatchError(HavePrefix("restarting Deployment : panic: ")), MatchError(HavePrefix("restarting StatefulSet : panic: "))))
+}
+
+// The queue counts the time that passes, and deadlines are times of day.
+func TestE14APassThatIsDueLaterDoesNotTrustTheClockForLong(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	r := &ConfigWatchReconciler{Clock: clocktesting.NewFakePassiveClock(now)}
+	for in, after := range map[time.Duration]time.Duration{
+		-time.Second: time.Millisecond, 0: time.Millisecond, time.Minute: time.Minute, 24 * time.Hour: 10 * time.Minute,
+	} {
+		NewWithT(t).Expect(r.lookAgain(now.Add(in)).RequeueAfter).To(Equal(after), "%s from now", in)
+	}
+	NewWithT(t).Expect(r.lookAgain(time.Time{}).RequeueAfter).To(BeZero(), "never")
 }

@@ -19,6 +19,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -100,8 +101,8 @@ type changes struct {
 // Priorities of passes: those that may restart something come before those that only record what was
 // done and how a rollout goes on.
 const (
-	restarts = 0
-	records  = handler.LowPriority
+	forRestarts = 0
+	forRecords  = handler.LowPriority
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -153,29 +154,38 @@ func (c *changes) sourceChanged(before, after *source.Source) {
 		changed = before
 	}
 	ref, namespace := changed.Ref(), changed.Namespace
-	c.wake(restarts, namespace, bySource, indexValue(string(ref.Kind), ref.Name), nil)
-	c.wake(restarts, namespace, bySource, indexValue(string(ref.Kind), ""), func(cw *v1alpha1.ConfigWatch) bool {
+	c.wake(forRestarts, namespace, bySource, indexValue(string(ref.Kind), ref.Name), nil)
+	c.wake(forRestarts, namespace, bySource, indexValue(string(ref.Kind), ""), func(cw *v1alpha1.ConfigWatch) bool {
 		return selectsSource(cw, before) || selectsSource(cw, after)
 	})
 	for _, w := range c.workloads.Using(namespace, ref) {
-		c.wakeTargeting(restarts, w, func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Sources) == 0 })
+		c.wakeTargeting(forRestarts, w, func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Sources) == 0 })
 	}
 }
 
+// workloadChanged wakes those that select the workload as it is, and, if it may have been selected
+// otherwise before, those as well.
 func (c *changes) workloadChanged(before, after *workload.Workload) {
 	if c.queue.Load() == nil {
 		return
 	}
-	for _, w := range []*workload.Workload{before, after} {
-		if w == nil {
-			continue
-		}
-		c.wakeTargeting(records, w, nil)
-		for _, ref := range w.References {
-			withoutTargets := func(cw *v1alpha1.ConfigWatch) bool { return len(cw.Spec.Targets) == 0 }
-			c.wake(records, w.Namespace, bySource, indexValue(string(ref.Kind), ref.Name), withoutTargets)
-			c.wake(records, w.Namespace, bySource, indexValue(string(ref.Kind), ""), withoutTargets)
-		}
+	if after != nil {
+		c.wakeSelecting(after)
+	}
+	if before != nil && (after == nil || !labels.Equals(before.Labels, after.Labels) || !slices.Equal(before.References, after.References)) {
+		c.wakeSelecting(before)
+	}
+}
+
+// wakeSelecting wakes the ConfigWatches of which the workload is a target.
+func (c *changes) wakeSelecting(w *workload.Workload) {
+	c.wakeTargeting(forRecords, w, nil)
+	withoutTargets := func(cw *v1alpha1.ConfigWatch) bool {
+		return len(cw.Spec.Targets) == 0 && cw.Spec.Mode != v1alpha1.ModeObserve
+	}
+	for _, ref := range w.References {
+		c.wake(forRecords, w.Namespace, bySource, indexValue(string(ref.Kind), ref.Name), withoutTargets)
+		c.wake(forRecords, w.Namespace, bySource, indexValue(string(ref.Kind), ""), withoutTargets)
 	}
 }
 
@@ -192,10 +202,30 @@ func (c *changes) wake(priority int, namespace, index, value string, only func(*
 	c.enqueue(priority, only, client.InNamespace(namespace), client.MatchingFields{index: value})
 }
 
+// wakeOne enqueues a ConfigWatch whose turn it is.
+func (c *changes) wakeOne(cw types.NamespacedName) {
+	c.wakeAfter(cw, 0)
+}
+
+// wakeAfter enqueues a ConfigWatch that has something to do in a while. If it is enqueued already, the sooner time
+// counts.
+func (c *changes) wakeAfter(cw types.NamespacedName, after time.Duration) {
+	if q := c.queue.Load(); q != nil {
+		add(*q, forRestarts, after, reconcile.Request{NamespacedName: cw})
+	}
+}
+
+// wakeForRecord enqueues a ConfigWatch whose subscriber was told, or couldn't be.
+func (c *changes) wakeForRecord(cw types.NamespacedName) {
+	if q := c.queue.Load(); q != nil {
+		add(*q, forRecords, 0, reconcile.Request{NamespacedName: cw})
+	}
+}
+
 // wakeAll enqueues every ConfigWatch.
 func (c *changes) wakeAll() {
 	if c.queue.Load() != nil {
-		c.enqueue(records, nil)
+		c.enqueue(forRecords, nil)
 	}
 }
 
@@ -213,17 +243,17 @@ func (c *changes) enqueue(priority int, only func(*v1alpha1.ConfigWatch) bool, o
 	for i := range list.Items {
 		cw := &list.Items[i]
 		if only == nil || only(cw) {
-			add(*q, priority, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: cw.Namespace, Name: cw.Name}})
+			add(*q, priority, 0, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: cw.Namespace, Name: cw.Name}})
 		}
 	}
 }
 
-func add(q queue, priority int, request reconcile.Request) {
+func add(q queue, priority int, after time.Duration, request reconcile.Request) {
 	if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
+		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, request)
 		return
 	}
-	q.Add(request)
+	q.AddAfter(request, after)
 }
 
 func selectsSource(cw *v1alpha1.ConfigWatch, s *source.Source) bool {

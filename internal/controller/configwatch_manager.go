@@ -25,10 +25,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/subscriber"
+	"github.com/ktechhub/configwatch/internal/turns"
 )
 
 const (
@@ -41,6 +44,8 @@ const (
 type Options struct {
 	// MaxConcurrentReconciles is how many ConfigWatches are reconciled at once; 0 means 1.
 	MaxConcurrentReconciles int
+	// MaxConcurrentRollouts is how many targets of all ConfigWatches roll out at once; 0: any number.
+	MaxConcurrentRollouts int
 }
 
 // SetupWithManager makes the manager run the reconciler and its caches.
@@ -52,15 +57,26 @@ func (r *ConfigWatchReconciler) SetupWithManager(ctx context.Context, mgr ctrl.M
 	if err := changes.listen(); err != nil {
 		return err
 	}
+	r.wakeAfter = changes.wakeAfter
+	r.turns = turns.New(opts.MaxConcurrentRollouts, changes.wakeOne)
+	r.subscribers = subscriber.New(r.Teller, r.Clock, changes.wakeForRecord)
+	if err := mgr.Add(r.subscribers); err != nil {
+		return fmt.Errorf("adding the dispatcher of subscribers: %w", err)
+	}
+	var err error
+	if r.metrics, err = newMetrics(ctrlmetrics.Registry); err != nil {
+		return err
+	}
 	if err := mgr.Add(r.Sources); err != nil {
 		return fmt.Errorf("adding the cache of sources: %w", err)
 	}
 	if err := mgr.Add(r.Workloads); err != nil {
 		return fmt.Errorf("adding the cache of workloads: %w", err)
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("configwatch").
-		For(&v1alpha1.ConfigWatch{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.ConfigWatch{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(changes).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: opts.MaxConcurrentReconciles,

@@ -16,8 +16,9 @@ limitations under the License.
 
 // Package informer keeps a reduced copy of every object of one kind, fresh by one watch.
 //
-// It wraps client-go's shared informer. It promises that objects are reduced before they are kept,
-// that the operator's own writes are seen at once, and that a kind that can't be read is told apart
-// from one that has no objects. It works on every replica and waits for nobody: a missing permission
+// It is made of client-go's reflector, queue and store. Unlike client-go's shared informer, it tells of changes
+// in the goroutine that stores them, so that it can tell exactly which state they lead to: see Step. It promises
+// that objects are reduced before they are kept, that the operator's own writes are seen at once, and that a kind
+// that can't be read is told apart from one that has no objects. It works on every replica: a missing permission
 // for one kind holds up no other. It doesn't know what the objects mean.
 package informer

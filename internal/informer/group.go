@@ -24,6 +24,8 @@ import (
 // Member is an Informer, of whatever it keeps.
 type Member interface {
 	OnState(call func())
+	OnReconnect(call func(Reconnect))
+	Kind() string
 	Settled() bool
 	Run(ctx context.Context)
 }

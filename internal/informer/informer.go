@@ -20,7 +20,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,10 +31,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // ErrNotSynced is the health of an informer that hasn't read everything yet.
 var ErrNotSynced = errors.New("not read yet")
+
+var errStarted = errors.New("the informer has been started")
 
 // Options say what an Informer keeps.
 type Options[T metav1.Object] struct {
@@ -41,14 +47,16 @@ type Options[T metav1.Object] struct {
 	Namespaces []string
 	// Client makes the list and watch calls in a namespace.
 	Client func(namespace string) ListWatcher
-	// FieldSelector limits what the API server sends.
-	FieldSelector string
+	// FieldSelector and LabelSelector limit what the API server sends.
+	FieldSelector, LabelSelector string
 	// Type is an empty object of the kind that the API server sends.
 	Type runtime.Object
 	// Reduce makes what is kept of an object. It must not keep a reference to what it drops.
 	Reduce func(runtime.Object) T
 	// Indexes make the values by which ByIndex finds an object, without the namespace.
 	Indexes map[string]func(T) []string
+	// Clock tells whether a watch ended before its time. Default: the real one.
+	Clock clock.PassiveClock
 }
 
 // ListWatcher makes the calls of one resource in one namespace.
@@ -62,63 +70,95 @@ type ListWatcher struct {
 // Informer keeps reduced copies of one kind.
 type Informer[T metav1.Object] struct {
 	resource string
+	kind     string
+	clock    clock.PassiveClock
 	shards   map[string]*shard[T]
 
 	mu      sync.RWMutex
 	written map[string]T
-	onState []func()
+
+	started     atomic.Bool
+	onStep      []func(step Step, before, after T)
+	onState     []func()
+	onReconnect []func(Reconnect)
 }
 
-// shard is the informer of one namespace, or of all.
+// shard is the part of one namespace, or of all.
 type shard[T metav1.Object] struct {
-	informer cache.SharedIndexInformer
+	namespace  string
+	store      cache.Indexer
+	controller cache.Controller
+	link       link
 
 	mu  sync.Mutex
 	err error
 }
 
-// New makes an Informer that does nothing until it is started.
+// New makes an Informer that does nothing until it is started. It fails without a namespace.
 func New[T metav1.Object](opts Options[T]) (*Informer[T], error) {
+	if len(opts.Namespaces) == 0 {
+		return nil, fmt.Errorf("making the informer of %s: there is no namespace to read", opts.Resource)
+	}
 	i := &Informer[T]{
 		resource: opts.Resource,
+		kind:     reflect.TypeOf(opts.Type).Elem().Name(),
+		clock:    opts.Clock,
 		shards:   make(map[string]*shard[T], len(opts.Namespaces)),
 		written:  map[string]T{},
 	}
+	if i.clock == nil {
+		i.clock = clock.RealClock{}
+	}
 	for _, namespace := range opts.Namespaces {
-		s, err := i.newShard(namespace, opts)
-		if err != nil {
-			return nil, fmt.Errorf("making the informer of %s: %w", opts.Resource, err)
-		}
-		i.shards[namespace] = s
+		i.shards[namespace] = i.newShard(namespace, opts)
 	}
 	return i, nil
 }
 
-func (i *Informer[T]) newShard(namespace string, opts Options[T]) (*shard[T], error) {
-	s := &shard[T]{}
+func (i *Informer[T]) newShard(namespace string, opts Options[T]) *shard[T] {
+	s := &shard[T]{namespace: namespace, link: link{clock: i.clock}}
 	client := opts.Client(namespace)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = opts.FieldSelector
+			o.FieldSelector, o.LabelSelector = opts.FieldSelector, opts.LabelSelector
 			list, err := client.List(ctx, o)
 			i.record(s, err)
+			if err == nil {
+				s.link.listed()
+			}
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = opts.FieldSelector
+			o.FieldSelector, o.LabelSelector = opts.FieldSelector, opts.LabelSelector
+			began := i.clock.Now()
 			w, err := client.Watch(ctx, o)
 			i.record(s, err)
-			return w, err
+			if err != nil {
+				return nil, err
+			}
+			return i.opened(s, w, began, &o), nil
 		},
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	for name, values := range opts.Indexes {
 		indexers[name] = namespaced(values)
 	}
-	s.informer = cache.NewSharedIndexInformerWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(lw, client.Client), opts.Type,
-		cache.SharedIndexInformerOptions{Indexers: indexers, ObjectDescription: opts.Resource})
-	return s, s.informer.SetTransform(reducer(opts.Reduce))
+	s.store = cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	s.controller = cache.New(&cache.Config{
+		Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+			Name:                  opts.Resource,
+			KeyFunction:           cache.MetaNamespaceKeyFunc,
+			Transformer:           reducer(opts.Reduce),
+			AtomicEvents:          true, // a list comes as one
+			UnlockWhileProcessing: true,
+			EmitDeltaTypeBookmark: true,
+		}),
+		ListerWatcher:     cache.ToListWatcherWithWatchListSemantics(lw, client.Client),
+		ObjectType:        opts.Type,
+		ObjectDescription: opts.Resource,
+		Process:           func(in any, _ bool) error { return i.process(s, in) },
+	})
+	return s
 }
 
 // reducer makes the informer's transform. With WatchList, the objects of the first list pass it
@@ -157,13 +197,24 @@ func indexKey(namespace, value string) string {
 }
 
 // OnChange calls the function for each object that appears (before is the zero T), changes, or goes
-// (after is the zero T). It must be called before Run.
+// (after is the zero T), after the Informer shows it, and in the order in which it happened. The next change
+// waits for the function. It must be called before Run.
 func (i *Informer[T]) OnChange(call func(before, after T)) error {
-	for _, s := range i.shards {
-		if _, err := s.informer.AddEventHandler(i.handler(call)); err != nil {
-			return fmt.Errorf("watching %s: %w", i.resource, err)
+	return i.OnStep(func(_ Step, before, after T) {
+		var none T
+		if any(before) != any(none) || any(after) != any(none) {
+			call(before, after)
 		}
+	})
+}
+
+// OnStep calls the function for each step that is made, with what changed as OnChange has it: both are the zero T
+// if that is nothing. It must be called before Run.
+func (i *Informer[T]) OnStep(call func(step Step, before, after T)) error {
+	if i.started.Load() {
+		return fmt.Errorf("watching %s: %w", i.resource, errStarted)
 	}
+	i.onStep = append(i.onStep, call)
 	return nil
 }
 
@@ -172,42 +223,28 @@ func (i *Informer[T]) OnState(call func()) {
 	i.onState = append(i.onState, call)
 }
 
-func (i *Informer[T]) handler(call func(before, after T)) cache.ResourceEventHandler {
-	var none T
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if after, ok := object.(T); ok {
-				call(none, after)
-			}
-		},
-		UpdateFunc: func(old, object any) {
-			before, okBefore := old.(T)
-			after, okAfter := object.(T)
-			if okBefore && okAfter {
-				i.forget(after)
-				call(before, after)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = tombstone.Obj
-			}
-			if before, ok := object.(T); ok {
-				i.drop(before)
-				call(before, none)
-			}
-		},
-	}
+// OnReconnect calls the function each time when a watch that had broken off has been made again (F11). It must be
+// called before Run.
+func (i *Informer[T]) OnReconnect(call func(Reconnect)) {
+	i.onReconnect = append(i.onReconnect, call)
+}
+
+// Kind is the kind of the objects that the API server sends, such as ConfigMap.
+func (i *Informer[T]) Kind() string {
+	return i.kind
 }
 
 // Run runs until the context is done.
 func (i *Informer[T]) Run(ctx context.Context) {
 	var running sync.WaitGroup
+	i.started.Store(true)
 	for _, s := range i.shards {
-		running.Go(func() { s.informer.RunWithContext(ctx) })
+		running.Go(func() { s.controller.RunWithContext(ctx) })
 		running.Go(func() {
-			if cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced) {
+			select {
+			case <-s.controller.HasSyncedChecker().Done():
 				i.stateChanged()
+			case <-ctx.Done():
 			}
 		})
 	}
@@ -219,6 +256,9 @@ func (i *Informer[T]) record(s *shard[T], err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
+	if err != nil {
+		s.link.failed(err)
+	}
 	s.mu.Lock()
 	changed := (s.err == nil) != (err == nil) || apierrors.ReasonForError(s.err) != apierrors.ReasonForError(err)
 	s.err = err
@@ -226,6 +266,19 @@ func (i *Informer[T]) record(s *shard[T], err error) {
 	if changed {
 		i.stateChanged()
 	}
+}
+
+// opened takes in a watch that was made.
+func (i *Informer[T]) opened(s *shard[T], w watch.Interface, began time.Time, o *metav1.ListOptions) watch.Interface {
+	w, again := s.link.opened(w, began, o)
+	if again == nil {
+		return w
+	}
+	again.Kind, again.Namespace = i.kind, s.namespace
+	for _, call := range i.onReconnect {
+		call(*again)
+	}
+	return w
 }
 
 func (i *Informer[T]) stateChanged() {
@@ -258,7 +311,7 @@ func (s *shard[T]) health(resource string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", resource, err)
 	}
-	if !s.informer.HasSynced() {
+	if !cache.IsDone(s.controller.HasSyncedChecker()) { // takes no lock, which a change that is told may hold
 		return fmt.Errorf("%s: %w", resource, ErrNotSynced)
 	}
 	return nil
@@ -296,7 +349,7 @@ func (i *Informer[T]) stored(namespace, name string) (object T, found bool) {
 	if s == nil {
 		return object, false
 	}
-	item, found, err := s.informer.GetIndexer().GetByKey(namespace + "/" + name)
+	item, found, err := s.store.GetByKey(namespace + "/" + name)
 	if err != nil || !found {
 		return object, false
 	}
@@ -304,9 +357,16 @@ func (i *Informer[T]) stored(namespace, name string) (object T, found bool) {
 	return object, found
 }
 
-// List is all objects of the namespace, in no order.
+// List is all objects of the namespace, in no order. An empty namespace asks for all.
 func (i *Informer[T]) List(namespace string) []T {
-	return i.list(namespace, cache.NamespaceIndex, namespace)
+	if namespace != metav1.NamespaceAll {
+		return i.list(namespace, cache.NamespaceIndex, namespace)
+	}
+	var objects []T
+	for _, s := range i.shards {
+		objects = append(objects, i.newestOf(s.store.List())...)
+	}
+	return objects
 }
 
 // ByIndex is all objects of the namespace with that value in the index, in no order.
@@ -319,10 +379,14 @@ func (i *Informer[T]) list(namespace, index, key string) []T {
 	if s == nil {
 		return nil
 	}
-	items, err := s.informer.GetIndexer().ByIndex(index, key)
+	items, err := s.store.ByIndex(index, key)
 	if err != nil {
 		return nil // the index is not there: a mistake that every test of the caller finds
 	}
+	return i.newestOf(items)
+}
+
+func (i *Informer[T]) newestOf(items []any) []T {
 	objects := make([]T, 0, len(items))
 	for _, item := range items {
 		if object, ok := item.(T); ok {

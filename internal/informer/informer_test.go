@@ -146,6 +146,7 @@ func TestObjectsAreFoundByNamespaceNameAndIndex(t *testing.T) {
 	}
 	g.Expect(names(i.List("shop"))).To(ConsistOf("a", "b", "c"))
 	g.Expect(i.List("other")).To(BeEmpty())
+	g.Expect(names(i.List(""))).To(ConsistOf("a", "b", "c"))
 	g.Expect(names(i.ByIndex("shop", "digest", "digest of 1"))).To(ConsistOf("a", "b"))
 	g.Expect(i.ByIndex("other", "digest", "digest of 1")).To(BeEmpty(), "an index is of a namespace")
 	g.Expect(i.ByIndex("shop", "no such index", "x")).To(BeEmpty())
@@ -190,6 +191,7 @@ func TestEachNamespaceIsReadOnItsOwn(t *testing.T) {
 	g.Expect(i.List("shop")).To(HaveLen(1))
 	g.Expect(i.List("closed")).To(BeEmpty())
 	g.Expect(i.List("elsewhere")).To(BeEmpty())
+	g.Expect(i.List("")).To(HaveLen(1), "of all the namespaces that are read")
 	g.Expect(i.ByIndex("elsewhere", "digest", "x")).To(BeEmpty())
 	_, found := i.Get("elsewhere", "a")
 	g.Expect(found).To(BeFalse())

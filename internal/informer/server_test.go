@@ -171,6 +171,17 @@ func (s *server) cut(meanwhile func()) {
 	}
 }
 
+// end ends all watches, without a word.
+func (s *server) end() {
+	s.mu.Lock()
+	watches := s.watches
+	s.watches = nil
+	s.mu.Unlock()
+	for _, w := range watches {
+		w.Stop()
+	}
+}
+
 func (s *server) fail(err error) {
 	s.mu.Lock()
 	s.err = err
@@ -247,10 +258,10 @@ func (c *changes) last() change {
 }
 
 // newInformer makes an Informer of the namespaces' servers that isn't started.
-func newInformer(t *testing.T, servers map[string]*server) (*Informer[*kept], *changes) {
+func newInformer(t *testing.T, servers map[string]*server, settings ...func(*Options[*kept])) (*Informer[*kept], *changes) {
 	t.Helper()
 	g := NewWithT(t)
-	i, err := New(Options[*kept]{
+	options := Options[*kept]{
 		Resource:      "configmaps",
 		Namespaces:    slices.Collect(maps.Keys(servers)),
 		FieldSelector: "type!=a",
@@ -258,7 +269,11 @@ func newInformer(t *testing.T, servers map[string]*server) (*Informer[*kept], *c
 		Reduce:        reduceTest,
 		Indexes:       map[string]func(*kept) []string{"digest": func(k *kept) []string { return []string{k.Digest} }},
 		Client:        func(namespace string) ListWatcher { return servers[namespace].client() },
-	})
+	}
+	for _, set := range settings {
+		set(&options)
+	}
+	i, err := New(options)
 	g.Expect(err).NotTo(HaveOccurred())
 	told := &changes{}
 	g.Expect(i.OnChange(told.add)).To(Succeed())

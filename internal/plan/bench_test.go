@@ -41,12 +41,12 @@ func BenchmarkPass(b *testing.B) {
 				s := benchmarkScene(size.targets, size.sources, size.each)
 				prepare(s)
 				input := plan.Input{
-					Name: watchName, Generation: s.generation, Mode: s.mode, Recorded: &s.status, Observed: s.observe(), Now: s.now,
+					Name: watchName, Generation: s.generation, Mode: s.mode, Rollout: s.rollout, Recorded: &s.status, Observed: s.observe(), Now: s.now,
 				}
 				b.ReportAllocs()
 				for b.Loop() {
 					decision := plan.Decide(input)
-					decision.Conclude(make([]error, len(decision.Restarts)))
+					decision.Conclude(make([]error, len(decision.Restarts)), nil)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size.targets*size.each), "ns/pair")
 			})

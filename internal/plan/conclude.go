@@ -18,8 +18,11 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,11 +30,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
+	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/workload"
 )
 
+// Waiting are the workloads whose pod templates are to be read before Conclude, past the cache: they begin to
+// wait for a restart, and have to be known again if another rollout comes first (E13). Not while pods are being
+// started: if that is undone, there is another template, and pods of before. And not while the target is slowed down:
+// its next change is near, after which nothing would be proven by what was read before (E15).
+func (d *Decision) Waiting() []*workload.Workload {
+	var waiting []*workload.Workload
+	for _, r := range d.rows {
+		if r.restart < 0 && r.owing && r.after.Wait.Template == nil && !r.startingPods() && r.after.Slowdown == nil {
+			d.reading = append(d.reading, r)
+			waiting = append(waiting, r.target.Workload)
+		}
+	}
+	return waiting
+}
+
 // Conclude is what to record and what to tell, given how each of the restarts went: nil, or the error
-// of its patch.
-func (d *Decision) Conclude(outcomes []error) (v1alpha1.ConfigWatchStatus, []Event) {
+// of its patch. And given the templates of those that Waiting told; empty where it could not be read: then it
+// is read in a later pass.
+func (d *Decision) Conclude(outcomes []error, templates []workload.Template) (v1alpha1.ConfigWatchStatus, []Event) {
+	d.events = append(d.events, d.delays()...)
 	for _, r := range d.rows {
 		if r.restart < 0 {
 			continue
@@ -42,31 +64,60 @@ func (d *Decision) Conclude(outcomes []error) (v1alpha1.ConfigWatchStatus, []Eve
 			continue
 		}
 		d.restarted(r, restart.Mark.Number, restart.Cause)
+		d.begin(r)
+	}
+	for i, r := range d.reading[:min(len(d.reading), len(templates))] {
+		if templates[i].Generation == r.target.Workload.Template.Generation { // else the cache is behind
+			r.after.Wait.Template = recordOf(templates[i])
+		}
 	}
 	d.summarize()
+	d.tell()
 	d.judge()
+	if d.onlyFlaps() {
+		d.status = *d.in.Recorded
+	}
 	return d.status, d.events
 }
 
 // restarted records that the target's pods are started for what was observed (E4).
 func (d *Decision) restarted(r *row, number int64, cause string) {
 	r.after.Restarts = number
-	r.after.LastRestartTime = &metav1.Time{Time: d.in.Now}
-	r.after.Sources = r.applied
-	rollout := r.target.Workload.Rollout
-	switch {
-	case rollout.NoPods:
-		r.set(v1alpha1.TargetUpToDate, v1alpha1.ReasonScaledToZero, cause)
-	case rollout.Paused:
-		r.set(v1alpha1.TargetRollingOut, v1alpha1.ReasonRolloutPaused, sentences(cause, pausedNote))
-	default:
-		r.set(v1alpha1.TargetRollingOut, v1alpha1.ReasonRolloutInProgress, cause)
-	}
+	r.after.LastRestartTime = d.second()
+	r.after.Sources = r.appliedNow()
+	r.after.Wait = nil
+	r.after.Message = cause
+	r.slowFurther()
 	d.events = append(d.events, restartedEvents(r, cause)...)
 }
 
-// failed leaves the record as it is, so that the restart is tried again, and says why (E11).
+// begin begins to follow the rollout of a restart that was made now.
+func (d *Decision) begin(r *row) {
+	r.after.Rollout = d.newRollout(r, recordOf(r.target.Workload.Template))
+	r.phase = rollingOut
+	rollout := r.target.Workload.Rollout
+	switch {
+	case rollout.NoPods:
+		r.complete()
+		r.phase = rolledOut
+		r.set(v1alpha1.TargetUpToDate, v1alpha1.ReasonScaledToZero, r.after.Message)
+	case rollout.Paused:
+		r.phase = onPause
+		r.set(v1alpha1.TargetRollingOut, v1alpha1.ReasonRolloutPaused, sentences(r.after.Message, pausedNote))
+	default:
+		r.set(v1alpha1.TargetRollingOut, v1alpha1.ReasonRolloutInProgress, r.after.Message)
+	}
+}
+
+// failed leaves the record as it is, so that the restart is tried again, and says why (E11). That the
+// cache is behind for a moment is no news.
 func (d *Decision) failed(r *row, cause string, err error) {
+	if errors.Is(err, source.ErrBehind) {
+		r.keep(r.before)
+		r.keepAppearances()
+		d.remember(r, r.requestedAt)
+		return
+	}
 	reason, message := v1alpha1.ReasonRestartFailed, sentences(cause, "The restart is tried again: "+err.Error())
 	if lacksPermission(err) {
 		reason = v1alpha1.ReasonPermissionDenied
@@ -110,7 +161,7 @@ func (d *Decision) judge() {
 	verdict := cmp.Or(stalled, reconciling)
 	if verdict == nil {
 		ready.Status = metav1.ConditionTrue
-		verdict = &Problem{Reason: v1alpha1.ReasonUpToDate, Message: d.allWell()}
+		verdict = d.well()
 	}
 	ready.Reason, ready.Message = verdict.Reason, verdict.Message
 	d.setCondition(ready)
@@ -124,7 +175,7 @@ func (d *Decision) condition(conditionType string, problem *Problem) {
 		return
 	}
 	if conditionType == v1alpha1.ConditionStalled && (before == nil || before.Reason != problem.Reason) {
-		d.events = append(d.events, stalledEvent(problem))
+		d.events = append(d.events, d.stalledEvent(problem))
 	}
 	d.setCondition(metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionTrue, Reason: problem.Reason, Message: problem.Message,
@@ -133,17 +184,18 @@ func (d *Decision) condition(conditionType string, problem *Problem) {
 
 func (d *Decision) setCondition(c metav1.Condition) {
 	c.ObservedGeneration = d.in.Generation
-	c.LastTransitionTime = metav1.Time{Time: d.in.Now}
+	c.LastTransitionTime = *d.second()
 	c.Message = truncate(c.Message)
 	meta.SetStatusCondition(&d.status.Conditions, c)
 }
 
 // stalled is what only a human can mend, or nil.
 func (d *Decision) stalled() *Problem {
-	problems := append([]Problem(nil), d.in.Observed.Problems...)
-	if len(problems) == 0 { // else it can't be said what there is
+	problems := slices.Clone(d.problems)
+	if !d.isNew() {
 		problems = append(problems, d.nothingSelected()...)
 	}
+	var halted []*row
 	for _, r := range d.rows {
 		switch {
 		case r.after.State == v1alpha1.TargetFailed:
@@ -152,7 +204,13 @@ func (d *Decision) stalled() *Problem {
 			problems = append(problems, Problem{v1alpha1.ReasonBlocked, r.saying()})
 		case r.after.State == v1alpha1.TargetPending && r.after.Reason == v1alpha1.ReasonPermissionDenied:
 			problems = append(problems, Problem{v1alpha1.ReasonPermissionDenied, r.saying()})
+		case r.after.State == v1alpha1.TargetHalted:
+			halted = append(halted, r)
 		}
+	}
+	problems = append(problems, d.refusedSubscribers()...)
+	if len(problems) == 0 && len(halted) > 0 { // by one that is restarted again
+		problems = append(problems, Problem{v1alpha1.ReasonHalted, halted[0].saying()})
 	}
 	if len(problems) == 0 {
 		return nil
@@ -161,14 +219,29 @@ func (d *Decision) stalled() *Problem {
 	if more := len(problems) - 1; more > 0 {
 		first.Message = fmt.Sprintf("%s (and %d more: see status.targets)", first.Message, more)
 	}
+	if len(halted) > 0 {
+		first.Message += d.haltedSummary(len(halted))
+	}
 	return &first
+}
+
+// appearing is how long after its creation a ConfigWatch is not stalled as nothing of what it selects exists: what
+// is made by the same command comes within seconds.
+const appearing = 5 * time.Second
+
+func (d *Decision) isNew() bool {
+	age := d.in.Now.Sub(d.in.Created)
+	return -appearing < age && age < appearing
 }
 
 // nothingSelected tells when no target or no source exists (E25).
 func (d *Decision) nothingSelected() []Problem {
+	if len(d.in.Observed.Problems) > 0 {
+		return nil // it can't be said what there is
+	}
 	noTarget := Problem{v1alpha1.ReasonNoTargets, noTargets(d.in.Observed.Targets)}
 	noSource := Problem{v1alpha1.ReasonNoSources, noSources(d.in.Observed.Sources)}
-	targets, sources := d.anyTarget(), d.anySource()
+	targets, sources := d.anyTarget() || d.needsNoTarget() && len(d.rows) == 0, d.anySource()
 	switch {
 	case targets && sources:
 		return nil
@@ -182,6 +255,11 @@ func (d *Decision) nothingSelected() []Problem {
 		return []Problem{noTarget}
 	}
 	return []Problem{noTarget, noSource}
+}
+
+// needsNoTarget tells whether it is no problem if there is no target.
+func (d *Decision) needsNoTarget() bool {
+	return d.in.Observed.OnlyTold || d.observing()
 }
 
 func (d *Decision) anyTarget() bool {
@@ -202,8 +280,12 @@ func (d *Decision) anySource() bool {
 	return false
 }
 
-// reconciling is what is pending or rolling out, or nil.
+// reconciling is what is pending or rolling out, or may be about to appear; or nil.
 func (d *Decision) reconciling() *Problem {
+	if missing := d.nothingSelected(); d.isNew() && len(missing) > 0 {
+		d.lookAgain(d.in.Created.Add(appearing))
+		return &missing[0]
+	}
 	var first *row
 	pending, rolling := 0, 0
 	for _, r := range d.rows {

@@ -17,7 +17,6 @@ limitations under the License.
 package plan
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -26,13 +25,17 @@ import (
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/digest"
 	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/window"
 	"github.com/ktechhub/configwatch/internal/workload"
 )
 
-// Decision is what a pass does. It is finished by Conclude.
+// Decision is what a pass does. Limit may cut it down; it is finished by Conclude.
 type Decision struct {
-	// Restarts are to be made now, in no order and independently of each other.
+	// Restarts are to be made now, independently of each other. They are in the order in which they matter,
+	// for when not all can be made.
 	Restarts []Restart
+	// Deliveries are what subscribers are to be told, once the status that Conclude returns is written.
+	Deliveries []Delivery
 	// LookAgain is when a pass is due even if nothing happens; zero: never.
 	LookAgain time.Time
 
@@ -41,6 +44,10 @@ type Decision struct {
 	observed map[source.Ref]*Source
 	rows     []*row
 	status   v1alpha1.ConfigWatchStatus
+	problems []Problem
+	windows  window.Windows
+	failing  []*row // their rollouts failed
+	reading  []*row // their templates are read
 	events   []Event
 }
 
@@ -64,11 +71,20 @@ type row struct {
 	stale   []change
 	applied []v1alpha1.AppliedSource // what is recorded once the restart is made
 	number  int64                    // of the latest restart: what is recorded, or what the template shows
+	longest int                      // that its message may be, in bytes
 	restart int                      // index in Decision.Restarts, or -1
 	resumed bool                     // a restart was made by a pass whose record was lost
 	// undecided: such a restart was made, and it can't be said for what, as a source is not readable.
 	undecided bool
-	events    []Event
+	mark      workload.Mark // of the restart that the template shows
+	phase     phase         // of the rollout of the latest restart
+	owing     bool          // a restart is owed
+	cause     string        // of the restart
+	// requestedAt is a request to restart it that is new.
+	requestedAt *metav1.Time
+	// renewed tells that the restart is owed whatever the content is.
+	renewed bool
+	events  []Event
 }
 
 // change is a difference between what is recorded of a pair and what is observed.
@@ -79,28 +95,71 @@ type change struct {
 
 // Decide says which restarts to make.
 func Decide(in Input) *Decision {
+	in.Recorded = notAhead(in.Recorded, in.Now)
 	d := &Decision{in: in, records: newRecords(in.Recorded, in.Generation), observed: map[source.Ref]*Source{}}
 	d.status.ObservedGeneration = in.Generation
 	d.status.Conditions = slices.Clone(in.Recorded.Conditions)
+	d.status.RestartRequestedAt = in.Recorded.RestartRequestedAt
+	d.problems = slices.Clone(in.Observed.Problems)
 	if in.Observed.Incomplete {
-		d.status.Sources = in.Recorded.Sources
-		for i := range in.Recorded.Targets {
-			d.rows = append(d.rows, &row{after: in.Recorded.Targets[i], restart: -1})
-		}
+		d.keepAll()
 		return d
 	}
 	d.decideSources()
+	if d.observing() {
+		return d
+	}
+	requested := d.requested()
 	for i := range in.Observed.Targets {
-		r := d.decideTarget(in.Observed.Targets[i])
-		if r.after.State != "" || r.restart >= 0 {
+		r := d.decideTarget(in.Observed.Targets[i], requested)
+		if r.after.State != "" || r.owing {
 			d.rows = append(d.rows, r)
 		}
+	}
+	d.decideRestarts()
+	for _, r := range d.rows {
+		d.watchSlowdown(r)
 		d.events = append(d.events, r.events...)
 	}
-	if slices.ContainsFunc(d.rows, func(r *row) bool { return r.rebased() }) {
+	if d.rebased() {
 		d.events = append(d.events, newBaseline())
 	}
 	return d
+}
+
+// rebased tells whether hashes of targets were taken over as a baseline (E3).
+func (d *Decision) rebased() bool {
+	return slices.ContainsFunc(d.rows, func(r *row) bool { return r.rebased() })
+}
+
+// observing tells whether there are no targets, whatever is selected: nothing is restarted, and no record of a target is
+// kept, so that all are new if there are some again (E5).
+func (d *Decision) observing() bool {
+	return d.in.Mode == v1alpha1.ModeObserve
+}
+
+// keepAll leaves everything as it is recorded.
+func (d *Decision) keepAll() {
+	d.status.Sources = d.in.Recorded.Sources
+	if d.observing() {
+		return
+	}
+	d.status.ApprovalHash = d.in.Recorded.ApprovalHash
+	for i := range d.in.Recorded.Targets {
+		d.rows = append(d.rows, &row{after: d.in.Recorded.Targets[i], restart: -1})
+	}
+}
+
+// lookAgain makes sure that there is a pass at that time.
+func (d *Decision) lookAgain(at time.Time) {
+	if d.LookAgain.IsZero() || at.Before(d.LookAgain) {
+		d.LookAgain = at
+	}
+}
+
+// second is the time of the pass as most of the status has it.
+func (d *Decision) second() *metav1.Time {
+	return &metav1.Time{Time: d.in.Now.Truncate(time.Second)}
 }
 
 // decideSources makes the rows of the sources.
@@ -115,12 +174,12 @@ func (d *Decision) decideSources() {
 				after.Hash = before.Hash
 			}
 			if sourceChanged(before, s) {
-				after.LastChangeTime = &metav1.Time{Time: d.in.Now}
+				after.LastChangeTime = d.second()
 			}
 		}
 		d.status.Sources = append(d.status.Sources, after)
-		if !s.ForgetAt.IsZero() && (d.LookAgain.IsZero() || s.ForgetAt.Before(d.LookAgain)) {
-			d.LookAgain = s.ForgetAt
+		if !s.ForgetAt.IsZero() {
+			d.lookAgain(s.ForgetAt)
 		}
 	}
 }
@@ -132,7 +191,9 @@ func sourceChanged(before *v1alpha1.SourceStatus, now *Source) bool {
 		return now.State == v1alpha1.SourceMissing || contentDiffers(before, now)
 	case v1alpha1.SourceMissing:
 		return now.State == v1alpha1.SourcePresent
-	case v1alpha1.SourceIgnored, v1alpha1.SourceUnreadable:
+	case v1alpha1.SourceUnreadable: // whatever it was in the meantime
+		return now.State == v1alpha1.SourceMissing && before.Hash != "" || contentDiffers(before, now)
+	case v1alpha1.SourceIgnored:
 	}
 	return false
 }
@@ -143,9 +204,9 @@ func contentDiffers(before *v1alpha1.SourceStatus, now *Source) bool {
 	return now.State == v1alpha1.SourcePresent && recorded != "" && recorded.Comparable(now.Hash) && recorded != now.Hash
 }
 
-// decideTarget makes the row of a target, as far as that can be said before restarts are made.
-func (d *Decision) decideTarget(target Target) *row {
-	r := &row{target: target, restart: -1}
+// decideTarget makes the row of a target, as far as that can be said of it alone.
+func (d *Decision) decideTarget(target Target, requested *metav1.Time) *row {
+	r := &row{target: target, restart: -1, longest: longestMessage(len(d.in.Observed.Targets))}
 	recorded := d.records.targets[target.Ref]
 	r.after = v1alpha1.TargetStatus{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name}
 	if recorded != nil {
@@ -154,6 +215,9 @@ func (d *Decision) decideTarget(target Target) *row {
 	switch {
 	case target.Unreadable:
 		r.keep(recorded)
+		if recorded != nil && recorded.UID != "" {
+			d.remember(r, requested)
+		}
 		return r
 	case target.Workload == nil:
 		r.set(v1alpha1.TargetMissing, v1alpha1.ReasonNotFound, missingTarget(target))
@@ -165,324 +229,57 @@ func (d *Decision) decideTarget(target Target) *row {
 	r.after.UID = string(target.Workload.UID)
 	if recorded != nil && recorded.UID == r.after.UID && recorded.State != v1alpha1.TargetIgnored {
 		r.before, r.records = recorded, pairRecords(recorded)
+		r.after.Rollout, r.after.Slowdown = recorded.Rollout.DeepCopy(), recorded.Slowdown
+		r.after.RecentChanges = recorded.RecentChanges
 	} else {
 		r.after.LastRestartTime = nil // that was another workload's
 	}
 	d.compare(r)
 	d.resume(r)
-	d.settle(r)
+	if r.before != nil {
+		r.requestedAt = requested
+	}
+	d.conclude(r)
 	return r
 }
 
-// compare finds the changes between what is recorded of each pair and what is observed.
-func (d *Decision) compare(r *row) {
-	for _, pair := range r.target.Pairs {
-		record := r.record(pair.Source)
-		if record == nil {
-			record = d.firstRecord(r, pair)
-		}
-		if record == nil {
-			continue // not readable, and never was
-		}
-		changes := changesOf(pair, record, r.owed() || d.contentChanged(pair.Source))
-		as, calls := callsFor(pair, changes)
-		advanced := advance(pair, *record)
-		switch {
-		case len(changes) == 0:
-			r.after.Sources = append(r.after.Sources, rebase(pair, *record))
-		case r.target.Workload.Rollout.ReadsAtNextRun: // E22
-			r.events = append(r.events, readsAtNextRun(r, change{Pair: pair, as: as}))
-			r.after.Sources = append(r.after.Sources, advanced)
-		case calls && d.deletedBeforeEdit(r, pair): // E5: the present spec has only seen it absent
-			r.after.Sources = append(r.after.Sources, advanced)
-		case calls:
-			r.stale = append(r.stale, change{Pair: pair, as: as})
-			r.after.Sources = append(r.after.Sources, *record)
-		default: // E4: the change calls for no restart
-			d.noRestart(r, change{Pair: pair, as: as})
-			r.after.Sources = append(r.after.Sources, unlessDeleted(pair, *record, advanced))
-		}
-		r.applied = append(r.applied, advanced)
-	}
-}
-
-// firstRecord is the record of a pair that has none: a baseline, which never restarts anything (E5).
-//
-// A source that a selector newly matches was absent before as far as the pair goes, if the spec lists
-// Added, and is the same, and the target isn't new (E6). One that was matched before is new to the
-// target only, because its pod template begins to reference it.
-func (d *Decision) firstRecord(r *row, pair Pair) *v1alpha1.AppliedSource {
-	if pair.State == v1alpha1.SourceUnreadable {
-		return nil
-	}
-	record := v1alpha1.AppliedSource{Kind: pair.Source.Kind, Name: pair.Source.Name}
-	appeared := pair.Selected && pair.State == v1alpha1.SourcePresent && r.before != nil &&
-		d.records.ofThisSpec && d.records.sources[pair.Source] == nil && slices.Contains(pair.RestartOn, v1alpha1.Added)
-	if appeared {
-		record.Absent = true
-		return &record
-	}
-	record = advance(pair, record)
-	return &record
-}
-
-// contentChanged tells whether any of a source's content changed since the record was made. Where an
-// edit of the spec's keys makes the hashes of a pair incomparable, that tells a change that was made
-// together with the edit from none (E4, E5).
-func (d *Decision) contentChanged(ref source.Ref) bool {
-	before, now := d.records.sources[ref], d.observed[ref]
-	return before != nil && now != nil && contentDiffers(before, now)
-}
-
-// deletedBeforeEdit tells whether a source was deleted under a spec by which that called for no restart.
-// That the spec was edited meanwhile changes nothing about it.
-func (d *Decision) deletedBeforeEdit(r *row, pair Pair) bool {
-	before := d.records.sources[pair.Source]
-	return pair.State == v1alpha1.SourceMissing && !d.records.ofThisSpec && !r.owed() &&
-		before != nil && before.State == v1alpha1.SourceMissing
-}
-
-// callsFor is the change that calls for a restart; if none does, the most telling one.
-func callsFor(pair Pair, changes []v1alpha1.Change) (as v1alpha1.Change, calls bool) {
-	for _, c := range changes {
-		if slices.Contains(pair.RestartOn, c) {
-			return c, true
-		}
-	}
-	if len(changes) == 0 {
-		return "", false
-	}
-	return changes[0], false
-}
-
-// changesOf tells in which ways the pair differs from its record (E6), most telling first. Hashes of
-// different formats can't be compared: that is no change (E3, E5), unless there is another sign of one.
-func changesOf(pair Pair, record *v1alpha1.AppliedSource, sign bool) []v1alpha1.Change {
-	applied := digest.Hash(record.AppliedHash)
-	present := pair.State == v1alpha1.SourcePresent
-	switch {
-	case pair.State == v1alpha1.SourceUnreadable:
-		return nil
-	case !present && !record.Absent:
-		return []v1alpha1.Change{v1alpha1.Deleted}
-	case !present:
-		return nil
-	}
-	differs := applied != "" && applied != pair.Hash && (applied.Comparable(pair.Hash) || sign)
-	switch {
-	case record.Absent && differs:
-		return []v1alpha1.Change{v1alpha1.Added, v1alpha1.Modified}
-	case record.Absent:
-		return []v1alpha1.Change{v1alpha1.Added}
-	case differs:
-		return []v1alpha1.Change{v1alpha1.Modified}
-	}
-	return nil
-}
-
-// advance is the record once the target's pods are started for what is observed.
-func advance(pair Pair, record v1alpha1.AppliedSource) v1alpha1.AppliedSource {
-	switch pair.State {
-	case v1alpha1.SourcePresent:
-		record.AppliedHash, record.Absent = string(pair.Hash), false
-	case v1alpha1.SourceMissing:
-		record.Absent = true
-	case v1alpha1.SourceUnreadable, v1alpha1.SourceIgnored:
-	}
-	return record
-}
-
-// rebase takes over a hash of another format as a baseline (E3).
-func rebase(pair Pair, record v1alpha1.AppliedSource) v1alpha1.AppliedSource {
-	if pair.State == v1alpha1.SourcePresent && !digest.Hash(record.AppliedHash).Comparable(pair.Hash) {
-		return advance(pair, record)
-	}
-	return record
-}
-
-// unlessDeleted keeps the record of a source that is gone without a restart: when it comes back, it
-// is compared with what it was before (E6).
-func unlessDeleted(pair Pair, record, advanced v1alpha1.AppliedSource) v1alpha1.AppliedSource {
-	if pair.State == v1alpha1.SourceMissing {
-		return record
-	}
-	return advanced
-}
-
-// resume brings the record up to date if the pod template shows that a restart was made by a pass
-// whose record was lost (E9).
-func (d *Decision) resume(r *row) {
-	mark := workload.ParseMark(r.target.Workload.RestartMarks[d.in.Name])
-	r.number = max(r.after.Restarts, mark.Number)
-	switch {
-	case r.target.Workload.Rollout.ReadsAtNextRun:
-	case r.before == nil, len(r.target.Pairs) == 0: // E8: a new row starts its count from the number it finds
-		r.after.Restarts = r.number
-	case mark.Number <= r.after.Restarts: // E10: a missing or older mark is no change
-	case mark.Digest == d.digest(r):
-		r.resumed = true
-	case mark.Digest == d.owedDigest(r):
-		r.resumed = true
-		r.applied = d.onlyOwed(r)
-	case len(r.stale) > 0: // made for content that is no longer there, and owed anyway
-	case r.unreadable():
-		r.undecided = true
-	default: // The record stays behind the template until the restart is made again.
-		r.stale = r.everyPair()
-	}
-}
-
-// digest is that of the content that a restart made now is for. A source that can't be read counts as
-// it is recorded.
-func (d *Decision) digest(r *row) string {
-	parts := make([]digest.Part, 0, len(r.target.Pairs))
-	for _, pair := range r.target.Pairs {
-		record := r.record(pair.Source)
-		switch {
-		case pair.State != v1alpha1.SourceUnreadable:
-			parts = append(parts, presentPart(pair))
-		case record != nil:
-			parts = append(parts, d.recordedPart(pair.Source, record))
-		}
-	}
-	return digest.Combine(parts)
-}
-
-func presentPart(pair Pair) digest.Part {
-	return digest.Part{
-		Kind: string(pair.Source.Kind), Name: pair.Source.Name,
-		Hash: pair.Hash, Absent: pair.State == v1alpha1.SourceMissing,
-	}
-}
-
-// recordedPart is what is recorded of a pair. A source whose deletion called for no restart is recorded
-// as missing in its own row only, and is so until it is back.
-func (d *Decision) recordedPart(ref source.Ref, record *v1alpha1.AppliedSource) digest.Part {
-	seen, now := d.records.sources[ref], d.observed[ref]
-	away := seen != nil && seen.State == v1alpha1.SourceMissing && (now == nil || now.State != v1alpha1.SourcePresent)
-	return digest.Part{
-		Kind: string(ref.Kind), Name: ref.Name, Hash: digest.Hash(record.AppliedHash), Absent: record.Absent || away,
-	}
-}
-
-// owedDigest is that of a restart that was made for the record and the changes that call for one, and
-// for nothing else. By it a restart is known again although the spec, the pod template's references or
-// another source changed since. It is empty if that can't be told.
-func (d *Decision) owedDigest(r *row) string {
-	parts := make(map[source.Ref]digest.Part, len(r.records))
-	for ref, record := range r.records {
-		parts[ref] = d.recordedPart(ref, record)
-	}
-	for _, c := range r.stale {
-		hash, ok := d.hashLike(parts[c.Source].Hash, c.Pair)
-		if !ok {
-			return ""
-		}
-		part := presentPart(c.Pair)
-		part.Hash = hash
-		parts[c.Source] = part
-	}
-	return digest.Combine(slices.Collect(maps.Values(parts)))
-}
-
-// onlyOwed is what is recorded of a restart that was made for what the record owes.
-func (d *Decision) onlyOwed(r *row) []v1alpha1.AppliedSource {
-	stale := make(map[source.Ref]bool, len(r.stale))
-	for _, c := range r.stale {
-		stale[c.Source] = true
-	}
-	applied := slices.Clone(r.after.Sources) // in the order of r.applied
-	for i := range applied {
-		ref := source.Ref{Kind: applied[i].Kind, Name: applied[i].Name}
-		seen, now := d.records.sources[ref], d.observed[ref]
-		missed := seen != nil && seen.State == v1alpha1.SourceMissing && now != nil && now.State == v1alpha1.SourceMissing
-		if missed || stale[ref] {
-			applied[i] = r.applied[i]
-		}
-	}
-	return applied
-}
-
-// hashLike is the hash of a pair's content in the format of another.
-func (d *Decision) hashLike(other digest.Hash, pair Pair) (digest.Hash, bool) {
-	if other == "" || other.Comparable(pair.Hash) || pair.State == v1alpha1.SourceMissing {
-		return pair.Hash, true
-	}
-	whole := d.observed[pair.Source]
-	if whole == nil {
-		return "", false
-	}
-	return whole.Hash, other.Comparable(whole.Hash)
-}
-
-// settle decides the state of the row.
-func (d *Decision) settle(r *row) {
-	cause := d.cause(r)
+// conclude decides the state of a target that is owed nothing, and why one that is is owed a restart.
+func (d *Decision) conclude(r *row) {
+	d.progress(r)
+	d.slowdown(r)
+	r.cause = d.cause(r)
 	switch {
 	case r.undecided:
-		r.keep(r.before)
-		r.events = nil // they are told once it is decided
-	case r.resumed:
-		d.restarted(r, r.number, cause)
-		r.follow(true)
-	case len(r.stale) == 0 && r.owed() && r.unreadable(): // what it is owed for may be what can't be read
-		r.keep(r.before)
-		r.events = nil
-	case len(r.stale) == 0:
-		d.follow(r)
-	case d.in.Mode == v1alpha1.ModeDryRun:
-		d.hold(r, v1alpha1.ReasonDryRun, cause)
-	case d.in.Mode == v1alpha1.ModeSuspended:
-		d.hold(r, v1alpha1.ReasonSuspended, cause)
-	default:
-		r.restart = len(d.Restarts)
-		d.Restarts = append(d.Restarts, Restart{
-			Workload: r.target.Workload,
-			Mark:     workload.Mark{Number: r.number + 1, Digest: d.digest(r)},
-			Cause:    cause,
-			Unproven: r.unproven(),
-		})
-		r.after.Message = cause
-	}
-}
-
-// hold makes a restart wait for another mode (E19). The pairs stay as they are, so nothing is lost.
-func (d *Decision) hold(r *row, reason, cause string) {
-	r.set(v1alpha1.TargetPending, reason, cause)
-	if !r.saidBefore() {
-		r.events = append(r.events, held(r, d.in.Mode, cause))
-	}
-}
-
-// follow follows the rollout of a target that is not stale.
-func (d *Decision) follow(r *row) {
-	if r.before == nil {
-		r.follow(false)
+		d.keepUndecided(r)
 		return
+	case r.resumed:
+		d.restarted(r, r.number, r.cause)
+		r.after.Rollout = d.newRollout(r, r.replaced())
+		d.progress(r)
+		d.follow(r)
+		d.owe(r, r.laterRequest())
+	case d.superseded(r): // E13
+		d.supersede(r)
+	case len(r.stale) == 0 && r.owed() && r.unreadable(): // what it is owed for may be what can't be read
+		d.keepUndecided(r)
+		return
+	case len(r.stale) > 0 || r.requested() || r.renewing():
+		r.owing = true
+	case d.takenBack(r) && r.takenBackTooLate():
+		r.renew(takenBackTooLateNote)
+	case r.undone():
+		r.renew(undoneNote)
+	case d.triesAgain(r): // E24
+		r.renew(triesAgainNote)
+	default:
+		d.settled(r)
 	}
-	r.set(r.before.State, r.before.Reason, r.before.Message)
-	switch r.before.State {
-	case v1alpha1.TargetUpToDate:
-		return // what happens to its pods from now on is not of this operator's making
-	case v1alpha1.TargetPending:
-		r.after.Message = "the change was taken back before a restart was made"
-	case v1alpha1.TargetRollingOut, v1alpha1.TargetFailed, v1alpha1.TargetBlocked, v1alpha1.TargetMissing, v1alpha1.TargetIgnored:
-	}
-	restarted := r.after.LastRestartTime != nil
-	r.follow(restarted)
-	takenBack := r.before.State == v1alpha1.TargetPending && r.after.State == v1alpha1.TargetUpToDate
-	if restarted && !takenBack && r.after.State != r.before.State {
-		r.events = append(r.events, rolloutChanged(r)...)
-	}
+	d.watchDeadline(r)
 }
 
-// noRestart tells of a change that calls for no restart, when it is seen for the first time.
-func (d *Decision) noRestart(r *row, c change) {
-	if c.as == v1alpha1.Deleted {
-		before := d.records.sources[c.Source]
-		if before == nil || before.State == v1alpha1.SourceMissing {
-			return // its pair isn't advanced, so the change is seen in every pass
-		}
-	}
-	r.events = append(r.events, notRestarted(r, c))
+// keepUndecided leaves the row as it is recorded. The events are told once it is decided.
+func (d *Decision) keepUndecided(r *row) {
+	r.keep(r.before)
+	r.events = nil
+	d.remember(r, r.requestedAt)
 }

@@ -31,8 +31,19 @@ type Input struct {
 	Name string
 	// Generation is its metadata.generation.
 	Generation int64
+	// Created is its metadata.creationTimestamp.
+	Created time.Time
 	// Mode is its spec.mode.
 	Mode v1alpha1.Mode
+	// UID is its metadata.uid.
+	UID string
+	// Attempts are how attempts to tell subscribers went, by their names, since the pass before.
+	Attempts map[string]Attempt
+	// Rollout is its spec.rollout.
+	Rollout v1alpha1.RolloutSpec
+	// Approved and RestartRequestedAt are the values of the annotations approve and restart-requested-at.
+	Approved           string
+	RestartRequestedAt string
 	// Recorded is its status.
 	Recorded *v1alpha1.ConfigWatchStatus
 	// Observed is what its spec selects, as it is now.
@@ -46,6 +57,10 @@ type Input struct {
 type Observation struct {
 	Sources []Source
 	Targets []Target
+	// Subscriptions are those of its subscribers, in the order of the spec.
+	Subscriptions []Subscription
+	// OnlyTold tells that the spec lists subscribers and no targets: it is no problem if nothing uses a source.
+	OnlyTold bool
 	// Problems are what only a human can mend.
 	Problems []Problem
 	// Incomplete tells that it can't be said what the spec selects, because of a problem. Everything
@@ -59,6 +74,8 @@ type Source struct {
 	State v1alpha1.SourceState
 	// Hash is that of the whole content, if it is present.
 	Hash digest.Hash
+	// Writer is the field manager that wrote it last, or empty.
+	Writer string
 	// Hint helps the user if it is missing, such as `did you mean app-config?`.
 	Hint string
 	// ForgetAt is when the record of a source that is missing is dropped; zero: never.
@@ -85,8 +102,11 @@ type Pair struct {
 	State v1alpha1.SourceState
 	// Hash is that of the content as far as the keys of the spec go, if it is present.
 	Hash digest.Hash
-	// ResourceVersion is the source's, if it is present.
+	// UID and ResourceVersion are the source's, if it is present.
+	UID             string
 	ResourceVersion string
+	// Keys are the keys of the spec; empty: all.
+	Keys []string
 	// RestartOn are the changes that call for a restart.
 	RestartOn []v1alpha1.Change
 	// Selected tells that the spec selects the source by labels rather than by name.

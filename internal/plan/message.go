@@ -20,12 +20,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/source"
+	"github.com/ktechhub/configwatch/internal/window"
 	"github.com/ktechhub/configwatch/internal/workload"
 )
 
@@ -63,12 +65,31 @@ func (r *row) saying() string {
 	return r.after.Kind + " " + r.after.Name + ": " + r.after.Message
 }
 
-// cause says what changed. A row that owes a restart for the same change goes on saying the same, as
+// cause says why a restart is owed. A row that owes a restart for the same change goes on saying the same, as
 // which keys changed may not be known any more.
 func (d *Decision) cause(r *row) string {
-	if len(r.stale) == 0 {
+	switch {
+	case r.requested():
+		return d.requestCause(r)
+	case r.renewing():
+		return causeOf(r.before.Message)
+	case len(r.stale) == 0:
 		return "the record of a restart was lost and is made again"
 	}
+	return d.changeCause(r)
+}
+
+// requestCause says that a restart was asked for, and what changed besides.
+func (d *Decision) requestCause(r *row) string {
+	said := requestedNote + r.request().UTC().Format(time.RFC3339)
+	if len(r.stale) == 0 {
+		return said
+	}
+	changed, _, _ := strings.Cut(d.changeCause(r), "; "+requestedNote) // and not what was asked for before
+	return changed + "; " + said
+}
+
+func (d *Decision) changeCause(r *row) string {
 	if r.owed() && !slices.ContainsFunc(r.stale, func(c change) bool { return d.news(c.Source) }) {
 		return causeOf(r.before.Message)
 	}
@@ -122,6 +143,126 @@ const sentenceEnd = ". "
 func causeOf(message string) string {
 	cause, _, _ := strings.Cut(message, sentenceEnd)
 	return cause
+}
+
+// What a restart waits for.
+const (
+	sharedTurnNote       = "It waits for its turn: as many targets of all ConfigWatches roll out as --max-concurrent-rollouts allows"
+	neverOpensNote       = "No window of spec.rollout.windows can be used: see the Stalled condition"
+	unapprovedNote       = "It awaits approval"
+	takenBackTooLateNote = "a change was taken back, and pods may have been started before it was"
+	undoneNote           = "another rollout that had started pods for a change was undone before it was complete"
+	triesAgainNote       = "the spec was edited, and the pod template had been put back"
+	requestedNote        = "a restart was requested at "
+	takenBackNote        = "the change was taken back before a restart was made"
+	approveToGoOn        = "annotate the ConfigWatch with " + v1alpha1.ApproveAnnotation + "="
+	otherHashNote        = "the annotation " + v1alpha1.ApproveAnnotation + " names another hash"
+)
+
+func settlingNote(until time.Time) string {
+	return "It is restarted once no more changes come, at " + shownTime(until)
+}
+
+func coolingNote(cooldown int32, until time.Time, why string) string {
+	said := fmt.Sprintf("It is restarted at most every %d seconds, next at %s", cooldown, shownTime(until))
+	if why != "" {
+		said += ": " + why
+	}
+	return said
+}
+
+func windowNote(opening time.Time) string {
+	return "The next window opens " + window.Format(opening)
+}
+
+func turnNote(most int) string {
+	said := fmt.Sprintf("at most %d targets roll out at once", most)
+	if most == 1 {
+		said = "one target rolls out at a time"
+	}
+	return "It waits for its turn: " + said + " (spec.rollout.maxConcurrent)"
+}
+
+func shownTime(t time.Time) string {
+	return t.UTC().Truncate(time.Second).Format(time.RFC3339)
+}
+
+func haltedNote(by *row) string {
+	return fmt.Sprintf("Halted, as %s failed to roll out for the same change", by.target.Ref)
+}
+
+// haltedSummary says how many are halted, and how they go on.
+func (d *Decision) haltedSummary(n int) string {
+	said := fmt.Sprintf(". %s halted: mend the configuration", count(n, "target"))
+	if n == 1 {
+		said = strings.Replace(said, "halted", "is halted", 1)
+	} else {
+		said = strings.Replace(said, "halted", "are halted", 1)
+	}
+	if approval := d.status.ApprovalHash; approval != "" {
+		said += ", or to go on all the same, " + approveToGoOn + approval
+		if d.in.Approved != "" && d.in.Approved != approval {
+			said += " (" + otherHashNote + ")"
+		}
+	}
+	return said
+}
+
+func revertedNote(w *workload.Workload) string {
+	who, whom := w.Owner, w.Owner
+	if w.Owner == "" {
+		who, whom = "Another client", "that client"
+	}
+	return fmt.Sprintf("%s put the pod template back before the rollout was complete, so that old pods stay. "+
+		"It is not restarted again for this change: let %s restart it, or leave the annotation %s... alone",
+		who, whom, v1alpha1.RestartAnnotationPrefix)
+}
+
+// failureNote says why a rollout has failed.
+func (d *Decision) failureNote(rollout workload.Rollout) string {
+	switch {
+	case rollout.Progress == workload.Failed:
+		return rollout.Detail
+	case !rollout.NoDeadline:
+		return "Its rollout failed and is not complete yet"
+	}
+	return fmt.Sprintf("There was no other new pod for %d seconds (spec.rollout.progressDeadlineSeconds); %s ready",
+		int(d.deadline().Seconds()), isAre(int(rollout.NewPods), "new pod"))
+}
+
+func isAre(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return count(n, what) + " are"
+}
+
+func flappingNote(sources []*Source) string {
+	said := make([]string, 0, len(sources))
+	for i, s := range sources {
+		if i == namedSources {
+			said = append(said, "and "+count(len(sources)-i, "more source"))
+			break
+		}
+		by := ""
+		if s.Writer != "" {
+			by = ", last written by " + s.Writer
+		}
+		said = append(said, s.String()+by)
+	}
+	if len(said) == 0 {
+		said = []string{"its sources"}
+	}
+	return fmt.Sprintf("more than %d changes within %d minutes (%s)", mostChanges, int(flappingTime.Minutes()), strings.Join(said, "; "))
+}
+
+func invalidWindow(i int, err error) Problem {
+	return Problem{v1alpha1.ReasonInvalidWindow, fmt.Sprintf("spec.rollout.windows[%d] can't be used: %v", i, err)}
+}
+
+func invalidRequest(value, why string) Problem {
+	return Problem{v1alpha1.ReasonInvalidAnnotation, fmt.Sprintf("annotation %s: %q %s: write the present time, such as %s",
+		v1alpha1.RestartRequestedAtAnnotation, truncateTo(value, 64), why, "2026-01-02T15:04:05Z")}
 }
 
 func baseline(target Target) string {
@@ -186,8 +327,25 @@ func others(n int, what string) string {
 	return fmt.Sprintf(", nor %s", count(n, "other "+what))
 }
 
-// allWell is the message of Ready=True.
-func (d *Decision) allWell() string {
+// well is what Ready=True says.
+func (d *Decision) well() *Problem {
+	if d.observing() {
+		return &Problem{Reason: v1alpha1.ReasonObserving, Message: d.watched() + d.missingSource()}
+	}
+	return &Problem{Reason: v1alpha1.ReasonUpToDate, Message: d.upToDate() + d.missingSource()}
+}
+
+// watched says what there is in mode Observe.
+func (d *Decision) watched() string {
+	said := count(len(d.status.Sources), "source") + " watched"
+	if n := len(d.in.Observed.Subscriptions); n > 0 {
+		said += ", " + count(n, "subscriber") + " told of changes"
+	}
+	return said + "; nothing is restarted, as spec.mode is Observe"
+}
+
+// upToDate says which targets there are.
+func (d *Decision) upToDate() string {
 	exist := 0
 	var missing *row
 	for _, r := range d.rows {
@@ -202,12 +360,17 @@ func (d *Decision) allWell() string {
 	if missing != nil {
 		said += fmt.Sprintf("; %s does not exist%s", missing.target.Ref, hint(missing.target.Hint))
 	}
+	return said
+}
+
+// missingSource says which source doesn't exist, if one doesn't.
+func (d *Decision) missingSource() string {
 	for _, s := range d.in.Observed.Sources {
 		if s.State == v1alpha1.SourceMissing {
-			return said + fmt.Sprintf("; %s does not exist%s", s.Ref, hint(s.Hint))
+			return fmt.Sprintf("; %s does not exist%s", s.Ref, hint(s.Hint))
 		}
 	}
-	return said
+	return ""
 }
 
 // progress is such as "1 of 3 targets is pending, 1 is rolling out".
@@ -230,11 +393,15 @@ func count(n int, what string) string {
 }
 
 func truncate(message string) string {
+	return truncateTo(message, maxMessage)
+}
+
+func truncateTo(message string, length int) string {
 	const ellipsis = "…"
-	if len(message) <= maxMessage {
+	if len(message) <= length {
 		return message
 	}
-	cut := maxMessage - len(ellipsis)
+	cut := length - len(ellipsis)
 	for cut > 0 && !utf8.RuneStart(message[cut]) {
 		cut--
 	}
@@ -269,9 +436,81 @@ func rolloutChanged(r *row) []Event {
 	case v1alpha1.TargetBlocked:
 		return onBoth(aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventRolloutBlocked, v1alpha1.ActionObserve,
 			fmt.Sprintf("%s keeps old pods: %s", r.name(), r.after.Message)))
-	case v1alpha1.TargetPending, v1alpha1.TargetRollingOut, v1alpha1.TargetMissing, v1alpha1.TargetIgnored:
+	case v1alpha1.TargetPending, v1alpha1.TargetRollingOut, v1alpha1.TargetHalted, v1alpha1.TargetMissing, v1alpha1.TargetIgnored:
 	}
 	return nil
+}
+
+func supersededEvent(r *row) Event {
+	return aboutTarget(r, corev1.EventTypeNormal, v1alpha1.EventRestartSuperseded, v1alpha1.ActionObserve,
+		fmt.Sprintf("%s was not restarted: %s, and another rollout has started its pods since", r.name(), r.cause))
+}
+
+func slowedDownEvent(r *row) Event {
+	return aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventSlowedDown, v1alpha1.ActionObserve,
+		fmt.Sprintf("%s is restarted less often: %s", r.name(), r.after.Slowdown.Message))
+}
+
+// delays tells which targets have begun to wait, and for what: one event for all that wait for the same.
+// That more changes may come within seconds is no news.
+func (d *Decision) delays() []Event {
+	var events []Event
+	for _, reason := range []string{
+		v1alpha1.ReasonCoolingDown, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOutsideWindow, v1alpha1.ReasonAwaitingTurn,
+		v1alpha1.ReasonHalted,
+	} {
+		var first *row
+		more := -1
+		for _, r := range d.rows {
+			if !r.owing || r.after.Reason != reason || r.knownToWait() {
+				continue
+			}
+			more++
+			if first == nil {
+				first = r
+			}
+		}
+		if first != nil {
+			events = append(events, delayed(first, reason, more))
+		}
+	}
+	return events
+}
+
+func delayed(r *row, reason string, more int) Event {
+	who := r.name()
+	if more > 0 {
+		who += " and " + count(more, "more target")
+	}
+	eventType, event := corev1.EventTypeNormal, v1alpha1.EventRestartDelayed
+	if reason == v1alpha1.ReasonHalted {
+		eventType, event = corev1.EventTypeWarning, v1alpha1.EventHalted
+	}
+	return aboutTarget(r, eventType, event, v1alpha1.ActionRestart, fmt.Sprintf("%s: not restarted yet: %s", who, r.after.Message))
+}
+
+// knownToWait tells whether the record says that the target waits for the same. Further changes are news, but not
+// of a target that is slowed down because there are so many (E15).
+func (r *row) knownToWait() bool {
+	return r.before != nil && r.before.Reason == r.after.Reason && (r.sameWait() || r.before.Slowdown != nil)
+}
+
+// sameWait tells whether the target waits for the same restart as it is recorded to.
+func (r *row) sameWait() bool {
+	return r.wait() != nil && r.after.Wait != nil && r.wait().Digest == r.after.Wait.Digest
+}
+
+// tellHowToApprove completes the messages of those that await approval.
+func (d *Decision) tellHowToApprove(approval string) {
+	note := unapprovedNote + ": " + approveToGoOn + approval
+	if d.in.Approved != "" {
+		note += " (" + otherHashNote + ")"
+	}
+	for _, r := range d.rows {
+		if r.owing && r.after.Reason == v1alpha1.ReasonAwaitingApproval {
+			r.set(r.after.State, r.after.Reason, sentences(r.cause, note))
+		}
+	}
 }
 
 func held(r *row, mode v1alpha1.Mode, cause string) Event {
@@ -300,13 +539,19 @@ func newBaseline() Event {
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: v1alpha1.EventNewBaseline, Action: v1alpha1.ActionObserve,
 		Note: "The operator's hash key or hash format is another, so recorded hashes can't be compared with the present ones. " +
-			"They were recorded anew and nothing was restarted: restart targets yourself if a source changed in the meantime",
+			"They were recorded anew, nothing was restarted, and no subscriber was told: restart targets yourself if a source changed " +
+			"in the meantime",
 	}
 }
 
-func stalledEvent(problem *Problem) Event {
+// stalledEvent names no hash to approve: it stays as it is, while each further failure makes another hash.
+func (d *Decision) stalledEvent(problem *Problem) Event {
+	said := problem.Message
+	if d.status.ApprovalHash != "" {
+		said = strings.ReplaceAll(said, approveToGoOn+d.status.ApprovalHash, approveToGoOn+"<status.approvalHash>")
+	}
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: v1alpha1.EventStalled, Action: v1alpha1.ActionObserve,
-		Note: truncate(problem.Reason + ": " + problem.Message),
+		Note: truncate(problem.Reason + ": " + said),
 	}
 }

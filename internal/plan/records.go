@@ -31,6 +31,8 @@ type records struct {
 	// ofThisSpec tells that they are of all that the present spec selects: it wasn't edited since, and
 	// everything could be read.
 	ofThisSpec bool
+	// sameGeneration tells that the spec wasn't edited since they were made.
+	sameGeneration bool
 }
 
 func newRecords(status *v1alpha1.ConfigWatchStatus, generation int64) records {
@@ -38,6 +40,8 @@ func newRecords(status *v1alpha1.ConfigWatchStatus, generation int64) records {
 		sources:    make(map[source.Ref]*v1alpha1.SourceStatus, len(status.Sources)),
 		targets:    make(map[workload.Ref]*v1alpha1.TargetStatus, len(status.Targets)),
 		ofThisSpec: status.ObservedGeneration == generation && !incomplete(status),
+
+		sameGeneration: status.ObservedGeneration == generation,
 	}
 	for i := range status.Sources {
 		s := &status.Sources[i]

@@ -321,6 +321,54 @@ func TestE25NothingAtAll(t *testing.T) {
 	}
 }
 
+// What is made by the same command as the ConfigWatch comes within seconds, and an alarm until then would be noise.
+func TestE25WhatMayBeAboutToAppearIsNotStalledYet(t *testing.T) {
+	for name, objects := range map[string][]any{"no target": {configMap("config", "A")}, "no source": {deployment("web")}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newScene(objects...)
+			s.created = s.now.Add(betweenPasses)
+			first := s.pass()
+			g.Expect(first.events).To(BeEmpty())
+			reason := map[string]string{"no target": v1alpha1.ReasonNoTargets, "no source": v1alpha1.ReasonNoSources}[name]
+			g.Expect(conditions(s)).To(Equal(map[string]string{
+				v1alpha1.ConditionReady: "False " + reason, v1alpha1.ConditionReconciling: "True " + reason,
+			}), "it is said at once all the same, for whoever misspelt a name")
+			g.Expect(first.lookAgain).To(Equal(s.created.Add(5 * time.Second)))
+			g.Expect(s.at(first.lookAgain.Add(-time.Microsecond)).events).To(BeEmpty())
+			s.reload()
+			stalled := s.at(first.lookAgain)
+			g.Expect(stalled.reasons()).To(ConsistOf(v1alpha1.EventStalled))
+			g.Expect(stalled.lookAgain).To(BeZero())
+			g.Expect(conditions(s)).To(Equal(map[string]string{
+				v1alpha1.ConditionReady: "False " + reason, v1alpha1.ConditionStalled: "True " + reason,
+			}))
+		})
+	}
+}
+
+func TestE25WhatAppearsInTimeRaisesNoAlarm(t *testing.T) {
+	g := NewWithT(t)
+	config, web := configMap("config", "A"), deployment("web")
+	web.missing = true
+	s := newScene(config, web)
+	s.created = s.now.Add(betweenPasses)
+	s.pass()
+	web.missing = false
+	appeared := s.after(time.Second)
+	g.Expect(appeared.events).To(BeEmpty())
+	g.Expect(appeared.lookAgain).To(BeZero())
+	g.Expect(conditions(s)).To(Equal(map[string]string{v1alpha1.ConditionReady: "True UpToDate"}))
+}
+
+// The API server's clock is not the operator's.
+func TestE25AConfigWatchFromTheFutureIsNotNewForLong(t *testing.T) {
+	g := NewWithT(t)
+	s := newScene(configMap("config", "A"))
+	s.created = s.now.Add(time.Hour)
+	g.Expect(s.pass().reasons()).To(ConsistOf(v1alpha1.EventStalled))
+}
+
 func TestE25AnIgnoredTargetSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	web := deployment("web")
@@ -620,6 +668,38 @@ func TestASourcesRow(t *testing.T) {
 	config.set("B")
 	s.pass()
 	g.Expect(row().LastChangeTime.Time).To(Equal(s.now))
+}
+
+// What became of a source while it could not be read is a change of when that is seen.
+func TestASourceThatChangedWhileItCouldNotBeRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after string
+		changed       bool
+	}{
+		"the same":    {"A", "A", false},
+		"changed":     {"A", "B", true},
+		"deleted":     {"A", "-", true},
+		"appeared":    {"-", "A", false}, // or it was there before it could not be read
+		"never there": {"-", "-", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			config := configMap("config", tc.before)
+			s := settled(config, deployment("web"))
+			config.unreadable = true
+			s.pass()
+			config.unreadable = false
+			config.set(tc.after)
+			for range 2 {
+				s.reload()
+				s.pass()
+				g.Expect(s.status.Sources[0].LastChangeTime != nil).To(Equal(tc.changed))
+			}
+			if tc.changed {
+				g.Expect(s.status.Sources[0].LastChangeTime.Time).To(BeTemporally("==", s.now.Add(-betweenPasses)))
+			}
+		})
+	}
 }
 
 func TestAPassIsDueWhenTheFirstSourceIsForgotten(t *testing.T) {

@@ -380,7 +380,7 @@ func TestE9ALostResponseIsNoSecondRestart(t *testing.T) {
 	config.set("B")
 	decision := s.decide()
 	web.patch(decision.Restarts[0])
-	status, events := decision.Conclude([]error{errRefused})
+	status, events := decision.Conclude([]error{errRefused}, nil)
 	s.record(result{status: status, events: events})
 	g.Expect(s.row(web).Reason).To(Equal(v1alpha1.ReasonRestartFailed))
 

@@ -22,17 +22,33 @@ import (
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/digest"
 	"github.com/ktechhub/configwatch/internal/source"
-	"github.com/ktechhub/configwatch/internal/workload"
 )
 
 func (r *row) set(state v1alpha1.TargetState, reason, message string) {
-	r.after.State, r.after.Reason, r.after.Message = state, reason, truncate(message)
+	r.after.State, r.after.Reason, r.after.Message = state, reason, truncateTo(message, r.longest)
+}
+
+// longestMessage is how long the message of each row may be, so that a status of so many fits an object.
+func longestMessage(rows int) int {
+	const all = 150_000
+	return min(maxMessage, all/max(1, rows))
 }
 
 // keep leaves the row as it is recorded; one that isn't is left out.
 func (r *row) keep(recorded *v1alpha1.TargetStatus) {
 	if recorded != nil {
 		r.after = *recorded
+	}
+}
+
+// keepAppearances adds the records of sources that appeared to a row that is left as it is recorded otherwise:
+// they are known as new only until the status has them (E6).
+func (r *row) keepAppearances() {
+	for _, c := range r.stale {
+		if r.record(c.Source) == nil {
+			r.after.Sources = append(slices.Clone(r.after.Sources),
+				v1alpha1.AppliedSource{Kind: c.Source.Kind, Name: c.Source.Name, Absent: true})
+		}
 	}
 }
 
@@ -49,7 +65,7 @@ func (r *row) saidBefore() bool {
 
 // owed tells whether the record owes a restart.
 func (r *row) owed() bool {
-	return r.before != nil && r.before.State == v1alpha1.TargetPending
+	return r.before != nil && (r.before.State == v1alpha1.TargetPending || r.before.State == v1alpha1.TargetHalted)
 }
 
 func (r *row) unreadable() bool {
@@ -62,12 +78,15 @@ func (r *row) rebased() bool {
 	for i := range r.after.Sources {
 		after := &r.after.Sources[i]
 		before := r.record(source.Ref{Kind: after.Kind, Name: after.Name})
-		if before != nil && before.AppliedHash != "" &&
-			!digest.Hash(before.AppliedHash).SameMethod(digest.Hash(after.AppliedHash)) {
+		if before != nil && rebasedHash(before.AppliedHash, after.AppliedHash) {
 			return true
 		}
 	}
 	return false
+}
+
+func rebasedHash(before, after string) bool {
+	return before != "" && !digest.Hash(before).SameMethod(digest.Hash(after))
 }
 
 // everyPair stands for changes that can't be told apart any more: the pods run content that is
@@ -80,32 +99,21 @@ func (r *row) everyPair() []change {
 	return changes
 }
 
-// follow says how the rollout stands. One that this operator didn't start is followed only until it
-// is complete once, and what holds its pods back is nobody's business here.
-func (r *row) follow(restarted bool) {
-	rollout := r.target.Workload.Rollout
-	cause := r.after.Message
-	if r.before == nil && !restarted {
-		cause = baseline(r.target)
+// appliedNow is what is recorded once the target's pods are started for what is observed. A rollout that
+// begins before another one is complete is for the changes of that one too, and content that has failed has until
+// it is complete (E17).
+func (r *row) appliedNow() []v1alpha1.AppliedSource {
+	stale := make(map[source.Ref]bool, len(r.stale))
+	for _, c := range r.stale {
+		stale[c.Source] = true
 	}
-	switch {
-	case rollout.ReadsAtNextRun: // E22
-		r.set(v1alpha1.TargetUpToDate, v1alpha1.ReasonNoRestartNeeded, nextRun)
-	case !restarted && (rollout.NoPods || rollout.Hold != "" || rollout.Progress == workload.Complete):
-		r.set(v1alpha1.TargetUpToDate, v1alpha1.ReasonBaseline, cause)
-	case rollout.NoPods: // E23
-		r.set(v1alpha1.TargetUpToDate, v1alpha1.ReasonScaledToZero, cause)
-	case rollout.Hold != "": // E23
-		r.set(v1alpha1.TargetBlocked, holdReason(rollout.Hold), sentences(causeOf(cause), rollout.Detail))
-	case rollout.Progress == workload.Complete:
-		r.set(v1alpha1.TargetUpToDate, v1alpha1.ReasonRolloutComplete, causeOf(cause))
-	case rollout.Progress == workload.Failed:
-		r.set(v1alpha1.TargetFailed, v1alpha1.ReasonRolloutFailed, sentences(causeOf(cause), rollout.Detail))
-	case rollout.Paused: // E23
-		r.set(v1alpha1.TargetRollingOut, v1alpha1.ReasonRolloutPaused, sentences(causeOf(cause), pausedNote))
-	default:
-		r.set(v1alpha1.TargetRollingOut, v1alpha1.ReasonRolloutInProgress, causeOf(cause))
+	applied := slices.Clone(r.applied)
+	for i := range applied {
+		unfinished := r.after.Rollout != nil && applied[i].Changed
+		applied[i].Changed = unfinished || stale[source.Ref{Kind: applied[i].Kind, Name: applied[i].Name}]
+		applied[i].Failed = r.after.Sources[i].Failed && contentOf(&applied[i]) == contentOf(&r.after.Sources[i])
 	}
+	return applied
 }
 
 // unproven are the sources of which it isn't known that the content observed is newer than the one

@@ -17,6 +17,8 @@ limitations under the License.
 package plan_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -35,6 +37,9 @@ import (
 // watchName is the ConfigWatch's name.
 const watchName = "watch"
 
+// betweenPasses is the time from one pass to the next, if nothing else is said.
+const betweenPasses = time.Minute
+
 // data is the content of a ConfigMap; nil: it does not exist.
 type data = map[string]string
 
@@ -48,8 +53,13 @@ func value(v string) data {
 
 // scene is a ConfigWatch and what it selects, pass after pass.
 type scene struct {
+	name       string
 	mode       v1alpha1.Mode
+	rollout    v1alpha1.RolloutSpec
+	approved   string
+	requested  string
 	generation int64
+	created    time.Time
 	status     v1alpha1.ConfigWatchStatus
 	sources    []*src
 	targets    []*tgt
@@ -69,6 +79,7 @@ type src struct {
 	restartOn  []v1alpha1.Change
 	selected   bool
 	hint       string
+	writer     string
 	forgetAt   time.Time
 	former     []digest.Content
 }
@@ -78,6 +89,9 @@ type tgt struct {
 	workload.Ref
 	uid        string
 	marks      map[string]string
+	image      string
+	generation int64
+	owner      string
 	rollout    workload.Rollout
 	uses       []*src
 	classes    []string
@@ -115,14 +129,17 @@ func deployment(name string) *tgt {
 func workloadOf(kind, name string) *tgt {
 	return &tgt{
 		Ref: workload.Ref{APIVersion: workload.APIVersion(kind), Kind: kind, Name: name},
-		uid: name + "-1", marks: map[string]string{},
+		uid: name + "-1", marks: map[string]string{}, generation: 1,
 		rollout: workload.Rollout{Progress: workload.Complete, ReadsAtNextRun: kind == workload.CronJob},
 	}
 }
 
 // newScene is a ConfigWatch of sources and targets (*src and *tgt) that hasn't been seen yet.
 func newScene(objects ...any) *scene {
-	s := &scene{mode: v1alpha1.ModeActive, generation: 1, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	atOnce := v1alpha1.RolloutSpec{SettleSeconds: new(int32(0)), MaxConcurrent: 1000}
+	s := &scene{
+		name: watchName, mode: v1alpha1.ModeActive, rollout: atOnce, generation: 1, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *src:
@@ -177,7 +194,7 @@ func (s *src) state() v1alpha1.SourceState {
 }
 
 func (s *src) observe() plan.Source {
-	observed := plan.Source{Ref: s.Ref, State: s.state(), Hint: s.hint, ForgetAt: s.forgetAt}
+	observed := plan.Source{Ref: s.Ref, State: s.state(), Hint: s.hint, Writer: s.writer, ForgetAt: s.forgetAt}
 	if observed.State == v1alpha1.SourcePresent {
 		observed.Hash = s.content().Hash(nil)
 	}
@@ -212,8 +229,23 @@ func (t *tgt) workload() *workload.Workload {
 		Ignored:               t.ignored,
 		SecretProviderClasses: t.classes,
 		RestartMarks:          maps.Clone(t.marks),
+		Template:              t.template(),
+		Owner:                 t.owner,
 		Rollout:               t.rollout,
 	}
+}
+
+// template tells the pod template, which is nothing but an image and restart annotations, from others.
+func (t *tgt) template() workload.Template {
+	content := strings.ReplaceAll(fmt.Sprintf("%s %v", t.image, t.marks), ":", "=")
+	return workload.Template{Hash: "1:" + content, Generation: t.generation}
+}
+
+// roll is a rollout by somebody else.
+func (t *tgt) roll(image string) {
+	t.image = image
+	t.generation++
+	t.rollout.Progress = workload.InProgress
 }
 
 func (t *tgt) mark() string {
@@ -230,10 +262,15 @@ func (t *tgt) recreate() {
 // patch does what the API server does of a restart: it is made only on top of the mark that it was
 // decided for.
 func (t *tgt) patch(restart plan.Restart) bool {
-	if t.missing || t.uid != string(restart.Workload.UID) || t.mark() != restart.Workload.RestartMarks[watchName] {
+	return t.patchFor(watchName, restart)
+}
+
+func (t *tgt) patchFor(name string, restart plan.Restart) bool {
+	if t.missing || t.uid != string(restart.Workload.UID) || t.marks[name] != restart.Workload.RestartMarks[name] {
 		return false
 	}
-	t.marks[watchName] = restart.Mark.String()
+	t.marks[name] = restart.Mark.String()
+	t.generation++
 	t.rollout.Progress = workload.InProgress
 	return true
 }
@@ -245,6 +282,9 @@ func (s *scene) observe() plan.Observation {
 		observed.Sources = append(observed.Sources, one.observe())
 	}
 	for _, t := range s.targets {
+		if s.mode == v1alpha1.ModeObserve {
+			break
+		}
 		target := plan.Target{Ref: t.Ref, Workload: t.workload(), Unreadable: t.unreadable, Hint: t.hint}
 		for _, one := range sources {
 			if target.Workload == nil || t.ignored || one.state() == v1alpha1.SourceIgnored || t.uses != nil && !slices.Contains(t.uses, one) {
@@ -274,20 +314,32 @@ func (s *scene) sourceRow(one *src) *v1alpha1.SourceStatus {
 }
 
 func (s *scene) decide() *plan.Decision {
-	s.now = s.now.Add(time.Minute)
-	return plan.Decide(plan.Input{
-		Name: watchName, Generation: s.generation, Mode: s.mode, Recorded: s.status.DeepCopy(), Observed: s.observe(), Now: s.now,
-	})
+	s.now = s.now.Add(betweenPasses)
+	return plan.Decide(s.input())
+}
+
+func (s *scene) input() plan.Input {
+	return plan.Input{
+		Name: s.name, Generation: s.generation, Created: s.created, Mode: s.mode, Rollout: s.rollout, Approved: s.approved,
+		RestartRequestedAt: s.requested, Recorded: s.status.DeepCopy(), Observed: s.observe(), Now: s.now,
+	}
 }
 
 // attempt makes a pass whose restarts are made as act says, and doesn't record it.
 func (s *scene) attempt(act func(plan.Restart) error) result {
-	decision := s.decide()
+	return s.carryOut(s.decide(), act)
+}
+
+func (s *scene) carryOut(decision *plan.Decision, act func(plan.Restart) error) result {
 	outcomes := make([]error, len(decision.Restarts))
 	for i, restart := range decision.Restarts {
 		outcomes[i] = act(restart)
 	}
-	status, events := decision.Conclude(outcomes)
+	var templates []workload.Template
+	for _, w := range decision.Waiting() {
+		templates = append(templates, s.targetOf(w).template())
+	}
+	status, events := decision.Conclude(outcomes, templates)
 	return result{decision.Restarts, events, status, decision.LookAgain}
 }
 
@@ -319,12 +371,45 @@ func (s *scene) refused(err error, targets ...*tgt) result {
 }
 
 func (s *scene) patch(restart plan.Restart) error {
-	s.target(restart).patch(restart)
+	s.target(restart).patchFor(s.name, restart)
 	return nil
 }
 
+// after makes a pass that long after the one before.
+func (s *scene) after(d time.Duration) result {
+	s.now = s.now.Add(d - betweenPasses)
+	return s.pass()
+}
+
+// at makes a pass at that time.
+func (s *scene) at(t time.Time) result {
+	return s.after(t.Sub(s.now))
+}
+
+// reload leaves nothing but what the API server keeps: it is another process that goes on (E14).
+func (s *scene) reload() {
+	kept, err := json.Marshal(s.status)
+	if err != nil {
+		panic(err)
+	}
+	s.status = v1alpha1.ConfigWatchStatus{}
+	if err := json.Unmarshal(kept, &s.status); err != nil {
+		panic(err)
+	}
+}
+
+// said is the state and the reason of a target's row.
+func (s *scene) said(t *tgt) string {
+	row := s.row(t)
+	return strings.TrimSpace(string(row.State) + " " + row.Reason)
+}
+
 func (s *scene) target(restart plan.Restart) *tgt {
-	i := slices.IndexFunc(s.targets, func(t *tgt) bool { return t.Ref == restart.Workload.Ref() })
+	return s.targetOf(restart.Workload)
+}
+
+func (s *scene) targetOf(w *workload.Workload) *tgt {
+	i := slices.IndexFunc(s.targets, func(t *tgt) bool { return t.Ref == w.Ref() })
 	return s.targets[i]
 }
 

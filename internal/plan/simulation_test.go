@@ -19,7 +19,6 @@ package plan_test
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -42,15 +41,7 @@ const (
 )
 
 func TestSimulationRestartsWhatChangedAndNothingElse(t *testing.T) {
-	seeds := simulatedSeeds
-	if testing.Short() {
-		seeds /= 4
-	}
-	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			simulate(t, randomScript(seed))
-		})
-	}
+	eachSeed(t, simulatedSeeds, func(t *testing.T, seed uint64) { simulate(t, randomScript(seed)) })
 }
 
 func FuzzSimulation(f *testing.F) {
@@ -61,12 +52,18 @@ func FuzzSimulation(f *testing.F) {
 }
 
 func randomScript(seed uint64) []byte {
-	random := rand.New(rand.NewPCG(seed, 0))
-	script := make([]byte, simulatedSteps*4)
-	for i := range script {
-		script[i] = byte(random.Uint32())
+	return randomBytes(seed, 0, simulatedSteps*4)
+}
+
+// eachSeed runs a simulation for each of so many seeds, each as a test of its own.
+func eachSeed(t *testing.T, seeds int, simulate func(t *testing.T, seed uint64)) {
+	t.Helper()
+	if testing.Short() {
+		seeds /= 4
 	}
-	return script
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { simulate(t, seed) })
+	}
 }
 
 // simulation is a scene, the script that it goes by, and the model.
@@ -80,8 +77,7 @@ type simulation struct {
 	running []*tgt
 	model   map[*tgt]*podModel
 	late    []plan.Restart // of a leader that was stopped in the middle of a pass
-	lateFor map[*src]data
-	edited  bool // the spec was edited since the last record
+	edited  bool           // the spec was edited since the last record
 }
 
 // podModel is what a target's pods were started for, or first seen with.
@@ -137,6 +133,7 @@ func newSimulation(t testing.TB, script []byte) *simulation {
 		one.data = data{"x": "a", "y": "a"}
 	}
 	api.uses = []*src{config, password}
+	s.rollout.OnFailure = v1alpha1.OnFailureContinue
 	return s
 }
 
@@ -281,7 +278,7 @@ func (s *simulation) editSpec() {
 	one := pickOf(s, s.listed)
 	switch s.pick(6) {
 	case 0, 1:
-		s.mode = pickOf(s, []v1alpha1.Mode{v1alpha1.ModeActive, v1alpha1.ModeDryRun, v1alpha1.ModeSuspended})
+		s.mode = pickOf(s, []v1alpha1.Mode{v1alpha1.ModeActive, v1alpha1.ModeDryRun, v1alpha1.ModeSuspended, v1alpha1.ModeObserve})
 		s.did("the mode is %s", s.mode)
 	case 2:
 		one.keys = pickOf(s, [][]string{nil, {"x"}, {"x", "y"}})
@@ -329,12 +326,12 @@ func (s *simulation) changeSight() {
 // leaderComesLate lets one that has decided long ago make its restarts now.
 func (s *simulation) leaderComesLate() {
 	for _, restart := range s.late {
-		if t := s.targetNamed(restart.Workload.Ref()); s.start(t, restart, s.lateFor) {
+		if t := s.targetNamed(restart.Workload.Ref()); s.start(t, restart, s.contents()) {
 			s.modelOf(t).excused = true
 			s.did("a late leader restarts %s with %s", t.Ref, restart.Mark)
 		}
 	}
-	s.late, s.lateFor = s.decide().Restarts, s.contents()
+	s.late = s.decide().Restarts
 	s.did("a leader is stopped before %d restarts", len(s.late))
 }
 
@@ -375,7 +372,7 @@ func (s *simulation) unrecorded(t *tgt) bool {
 	return workload.ParseMark(t.mark()).Number > s.row(t).Restarts
 }
 
-// start makes a restart, for the content at the time of its decision.
+// start makes a restart. Its pods read the contents that there are then.
 func (s *simulation) start(t *tgt, restart plan.Restart, contents map[*src]data) bool {
 	if !t.patch(restart) {
 		return false
@@ -489,7 +486,7 @@ func (s *simulation) pass(f fate) {
 		outcomes[i] = errRefused
 		restarts[t] = false
 	}
-	status, _ := decision.Conclude(outcomes)
+	status, _ := decision.Conclude(outcomes, s.read(decision))
 	if !f.recorded {
 		return
 	}
@@ -511,10 +508,19 @@ func (s *simulation) pass(f fate) {
 	}
 }
 
+// read reads the templates of those that begin to wait.
+func (s *simulation) read(decision *plan.Decision) []workload.Template {
+	var templates []workload.Template
+	for _, w := range decision.Waiting() {
+		templates = append(templates, s.targetNamed(w.Ref()).template())
+	}
+	return templates
+}
+
 // holdStill makes a pass right after one in which nothing was restarted.
 func (s *simulation) holdStill() {
 	decision := s.decide()
-	status, events := decision.Conclude(make([]error, len(decision.Restarts)))
+	status, events := decision.Conclude(make([]error, len(decision.Restarts)), s.read(decision))
 	if len(decision.Restarts) > 0 || len(events) > 0 || !reflect.DeepEqual(s.status, status) {
 		s.fail("E28: it goes on: %d restarts, events %v", len(decision.Restarts), events)
 	}
@@ -528,9 +534,15 @@ func (s *simulation) compare(target plan.Target, t *tgt, restarted bool) {
 		s.fail("E19: %s is restarted though the mode is %s", t.Ref, s.mode)
 	case wanted && !restarted && (!s.unrecorded(t) || !unreadable(target)):
 		s.fail("E4: %s is not restarted, though its pods are old", t.Ref)
-	case restarted && !wanted && !m.excused && !s.appeared(target, t) && !s.ambiguous(target, t):
+	case restarted && !wanted && !m.excused && !s.appeared(target, t) && !s.ambiguous(target, t) && !s.renewed(t):
 		s.fail("E5: %s is restarted, though nothing calls for it", t.Ref)
 	}
+}
+
+// renewed tells whether pods may run a change that was taken back (E13).
+func (s *simulation) renewed(t *tgt) bool {
+	w := s.row(t).Wait
+	return w != nil && w.Renew
 }
 
 func unreadable(target plan.Target) bool {
@@ -591,6 +603,7 @@ func (s *simulation) rebase(observed plan.Observation) {
 func (s *simulation) learn(target plan.Target, t *tgt) {
 	row, m := s.row(t), s.modelOf(t)
 	if unreadable(target) && (s.unrecorded(t) || row.State == v1alpha1.TargetPending) {
+		maps.DeleteFunc(m.pairs, func(one *src, _ *pairModel) bool { return !s.recorded(t, one) })
 		return // its row may have been kept as it was
 	}
 	pairs := map[*src]*pairModel{}
@@ -604,8 +617,9 @@ func (s *simulation) learn(target plan.Target, t *tgt) {
 		pairs[one] = known
 		switch {
 		case known == nil:
-			pairs[one] = &pairModel{content: maps.Clone(one.data), absent: record.Absent, keys: one.keys}
-			if record.AppliedHash == "" {
+			absent := record.Absent && (one.data == nil || !s.unrecorded(t))
+			pairs[one] = &pairModel{content: maps.Clone(one.data), absent: absent, keys: one.keys}
+			if absent && record.AppliedHash == "" {
 				pairs[one].content = nil
 			}
 		case pair.State != v1alpha1.SourceUnreadable:
@@ -613,6 +627,13 @@ func (s *simulation) learn(target plan.Target, t *tgt) {
 		}
 	}
 	m.pairs = pairs
+}
+
+// recorded tells whether the row of a target has a record of a source.
+func (s *simulation) recorded(t *tgt, one *src) bool {
+	return slices.ContainsFunc(s.row(t).Sources, func(record v1alpha1.AppliedSource) bool {
+		return record.Kind == one.Kind && record.Name == one.Name
+	})
 }
 
 func (s *simulation) learnPair(pair plan.Pair, known *pairModel, pending, readsAtNextRun bool) {

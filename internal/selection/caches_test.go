@@ -42,6 +42,8 @@ var now = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 type cluster struct {
 	sources   []*source.Source
 	workloads []*workload.Workload
+	// late are sources that come in the middle of a pass, after List was called.
+	late []*source.Source
 	// unreadable are the kinds that can't be read.
 	unreadable map[string]error
 	// changedKeys is what is remembered of each source.
@@ -55,7 +57,7 @@ type (
 )
 
 func (c sourceCache) Get(namespace string, ref source.Ref) *source.Source {
-	for _, s := range c.sources {
+	for _, s := range slices.Concat(c.sources, c.late) {
 		if s.Namespace == namespace && s.Ref() == ref {
 			return s
 		}

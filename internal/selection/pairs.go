@@ -17,6 +17,7 @@ limitations under the License.
 package selection
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
@@ -43,9 +44,28 @@ func (o *observer) pair() {
 			"there are %d sources: narrow spec.sources to at most %d", len(o.order), maxMatches)
 	case pairs > maxPairs:
 		o.incomplete(v1alpha1.ReasonTooManyMatches,
-			"%d targets depend on %d sources in %d pairs: narrow them to at most %d pairs, by follow: Referenced or in several ConfigWatches",
-			len(o.out.Targets), len(o.order), pairs, maxPairs)
+			"%s on %d sources in %d pairs%s: narrow them to at most %d pairs, by follow: Referenced or in several ConfigWatches",
+			o.depending(), len(o.order), pairs, o.counted(), maxPairs)
 	}
+}
+
+// depending says who depends on sources.
+func (o *observer) depending() string {
+	switch {
+	case len(o.out.Subscriptions) == 0:
+		return fmt.Sprintf("%d targets depend", len(o.out.Targets))
+	case len(o.out.Targets) == 0:
+		return fmt.Sprintf("%d subscribers depend", len(o.out.Subscriptions))
+	}
+	return fmt.Sprintf("%d targets and %d subscribers depend", len(o.out.Targets), len(o.out.Subscriptions))
+}
+
+// counted says how pairs are counted, if that isn't plain.
+func (o *observer) counted() string {
+	if len(o.out.Subscriptions) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (a pair of a subscriber counts as %d)", subscriberPair)
 }
 
 // makePairs makes the pairs of every target, and counts them.
@@ -63,7 +83,48 @@ func (o *observer) makePairs() int {
 		}
 		pairs += len(target.Pairs)
 	}
+	return pairs + o.subscribe()
+}
+
+// subscriberPair is as how many pairs of a target one of a subscriber counts: with the event that waits for the
+// subscriber, it takes as much of the status.
+const subscriberPair = 2
+
+// subscribe says what each subscriber may be told of: every source, but for those that are ignored. It counts the
+// pairs.
+func (o *observer) subscribe() int {
+	o.out.Subscriptions = nil
+	recorded := o.deliveredHashes()
+	pairs := 0
+	for i := range o.cw.Spec.Subscribers {
+		s := plan.Subscription{Subscriber: o.cw.Spec.Subscribers[i]}
+		for _, ref := range o.order {
+			if o.selected[ref].state != v1alpha1.SourceIgnored {
+				s.Pairs = append(s.Pairs, o.pairOf(ref, recorded[deliveredKey{s.Subscriber.Name, ref}]))
+			}
+		}
+		o.out.Subscriptions = append(o.out.Subscriptions, s)
+		pairs += subscriberPair * len(s.Pairs)
+	}
 	return pairs
+}
+
+type deliveredKey struct {
+	subscriber string
+	source     source.Ref
+}
+
+// deliveredHashes are the hashes that subscribers were told of, to tell which keys changed since.
+func (o *observer) deliveredHashes() map[deliveredKey]digest.Hash {
+	hashes := map[deliveredKey]digest.Hash{}
+	for i := range o.cw.Status.Subscribers {
+		row := &o.cw.Status.Subscribers[i]
+		for j := range row.Sources {
+			s := &row.Sources[j]
+			hashes[deliveredKey{row.Name, source.Ref{Kind: s.Kind, Name: s.Name}}] = digest.Hash(s.DeliveredHash)
+		}
+	}
+	return hashes
 }
 
 type pairKey struct {
@@ -113,6 +174,7 @@ func (o *observer) pairOf(ref source.Ref, recorded digest.Hash) plan.Pair {
 	if s.observed == nil {
 		return pair
 	}
+	pair.Keys, pair.UID = keys, string(s.observed.UID)
 	pair.Hash, pair.ResourceVersion = s.observed.Content.Hash(keys), s.observed.ResourceVersion
 	if recorded != "" && recorded != pair.Hash {
 		pair.ChangedKeys, pair.KeysKnown = o.sources.ChangedKeys(s.observed, keys, recorded)
@@ -122,12 +184,13 @@ func (o *observer) pairOf(ref source.Ref, recorded digest.Hash) plan.Pair {
 
 // result is the observation.
 func (o *observer) result() plan.Observation {
+	o.out.OnlyTold = len(o.cw.Spec.Subscribers) > 0 && len(o.cw.Spec.Targets) == 0
 	for _, ref := range o.order {
 		s := o.selected[ref]
 		observed := plan.Source{Ref: ref, State: s.state, ForgetAt: s.forgetAt}
 		switch {
 		case s.observed != nil:
-			observed.Hash = s.observed.Content.Hash(nil)
+			observed.Hash, observed.Writer = s.observed.Content.Hash(nil), s.observed.Writer
 		case s.state == v1alpha1.SourceMissing:
 			observed.Hint = o.nearestSource(ref)
 		}

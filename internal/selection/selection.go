@@ -40,7 +40,7 @@ const (
 	maxMatches = 1000
 	// maxPairs is how many pairs of target and source a ConfigWatch may have, so that its status fits
 	// the API server's limit for an object.
-	maxPairs = 5000
+	maxPairs = 3000
 	// remembered is how long the record of a source that a selector matched is kept after it was
 	// deleted, so that it is compared with what it was if it comes back (E6).
 	remembered = time.Hour
@@ -155,6 +155,9 @@ func (o *observer) neededSourceKinds() []v1alpha1.SourceKind {
 }
 
 func (o *observer) neededWorkloadKinds() []string {
+	if o.cw.Spec.Mode == v1alpha1.ModeObserve {
+		return nil
+	}
 	if len(o.cw.Spec.Targets) == 0 {
 		return workload.Kinds()
 	}
@@ -222,7 +225,15 @@ func (o *observer) selectRemembered() {
 		recorded := &o.cw.Status.Sources[i]
 		ref := source.Ref{Kind: recorded.Kind, Name: recorded.Name}
 		entry := o.selectorOf(ref.Kind)
-		if entry == nil || o.selected[ref] != nil || o.sources.Get(o.namespace(), ref) != nil {
+		if entry == nil || o.selected[ref] != nil {
+			continue
+		}
+		if present := o.sources.Get(o.namespace(), ref); present != nil {
+			// It may have been created again since its kind was listed. To take it for one that is no longer
+			// selected would be to forget what it was, and to miss the change.
+			if matching := o.matching(present); matching != nil {
+				o.selectSource(ref, matching)
+			}
 			continue
 		}
 		if recorded.Hash == "" {
@@ -237,6 +248,24 @@ func (o *observer) selectRemembered() {
 			o.selected[ref].forgetAt = forgetAt
 		}
 	}
+}
+
+// matching is the first entry whose selector matches a source, nil if there is none or if that can't be said.
+func (o *observer) matching(s *source.Source) *v1alpha1.SourceSelector {
+	if o.out.Incomplete || s.Ignored {
+		return nil
+	}
+	for i := range o.cw.Spec.Sources {
+		entry := &o.cw.Spec.Sources[i]
+		if entry.Kind != s.Kind || entry.Selector == nil {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(entry.Selector)
+		if err == nil && selector.Matches(labels.Set(s.Labels)) {
+			return entry
+		}
+	}
+	return nil
 }
 
 // selectorOf is the first entry that selects sources of the kind by labels.
@@ -268,8 +297,11 @@ func (o *observer) selectSource(ref source.Ref, entry *v1alpha1.SourceSelector) 
 }
 
 // selectTargets selects the workloads that the spec lists, or, where it lists none, all that reference
-// a source.
+// a source. In mode Observe there are no targets.
 func (o *observer) selectTargets() {
+	if o.cw.Spec.Mode == v1alpha1.ModeObserve {
+		return
+	}
 	if len(o.cw.Spec.Targets) == 0 {
 		o.selectUsing()
 		return

@@ -49,11 +49,16 @@ const (
 	rememberedContents = 8
 )
 
-// errBehind tells that the watch hasn't brought what the API server has.
-var errBehind = errors.New("the cache is behind the API server; it is waited for")
+// ErrBehind tells that the watch hasn't brought what the API server has.
+var ErrBehind = errors.New("the cache is behind the API server; it is waited for")
 
-// resources are the plural names of the kinds.
-var resources = map[v1alpha1.SourceKind]string{v1alpha1.ConfigMap: "configmaps", v1alpha1.Secret: "secrets"}
+// Resource is the plural name of a kind, as the API server has it.
+func Resource(kind v1alpha1.SourceKind) string {
+	if kind == v1alpha1.Secret {
+		return "secrets"
+	}
+	return "configmaps"
+}
 
 // Cache is all sources of the watched namespaces.
 type Cache struct {
@@ -76,29 +81,11 @@ type memoryKey struct {
 // NewCache makes a Cache of the namespaces; one empty string stands for all. Secrets are digested
 // with the keyed hasher. The live client reads what the cache may not have yet.
 func NewCache(client kubernetes.Interface, live metadata.Interface, namespaces []string, keyed *digest.Hasher) (*Cache, error) {
-	reduce := reducer{plain: digest.Plain(), keyed: keyed}.reduce
-	configMaps, err := informer.New(informer.Options[*Source]{
-		Resource:   resources[v1alpha1.ConfigMap],
-		Namespaces: namespaces,
-		Type:       &corev1.ConfigMap{},
-		Reduce:     reduce,
-		Client: func(namespace string) informer.ListWatcher {
-			return listWatcher[*corev1.ConfigMapList](client, client.CoreV1().ConfigMaps(namespace))
-		},
-	})
+	configMaps, err := NewInformer(client, v1alpha1.ConfigMap, namespaces, "", keyed)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := informer.New(informer.Options[*Source]{
-		Resource:      resources[v1alpha1.Secret],
-		Namespaces:    namespaces,
-		FieldSelector: notHelm,
-		Type:          &corev1.Secret{},
-		Reduce:        reduce,
-		Client: func(namespace string) informer.ListWatcher {
-			return listWatcher[*corev1.SecretList](client, client.CoreV1().Secrets(namespace))
-		},
-	})
+	secrets, err := NewInformer(client, v1alpha1.Secret, namespaces, "", keyed)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +98,34 @@ func NewCache(client kubernetes.Interface, live metadata.Interface, namespaces [
 		},
 		former: lru.New(rememberedSources),
 	}
-	return c, nil
+	return c, c.OnChange(c.remember) // first, so that whoever is told of a change can ask for its keys
+}
+
+// NewInformer makes the informer of one kind of source: of those whose labels match the selector, which is empty
+// for all. Secrets are digested with the keyed hasher.
+func NewInformer(
+	client kubernetes.Interface, kind v1alpha1.SourceKind, namespaces []string, selector string, keyed *digest.Hasher,
+) (*informer.Informer[*Source], error) {
+	options := informer.Options[*Source]{
+		Resource:      Resource(kind),
+		Namespaces:    namespaces,
+		LabelSelector: selector,
+		Reduce:        reducer{plain: digest.Plain(), keyed: keyed}.reduce,
+	}
+	switch kind {
+	case v1alpha1.ConfigMap:
+		options.Type = &corev1.ConfigMap{}
+		options.Client = func(namespace string) informer.ListWatcher {
+			return listWatcher[*corev1.ConfigMapList](client, client.CoreV1().ConfigMaps(namespace))
+		}
+	case v1alpha1.Secret:
+		options.Type = &corev1.Secret{}
+		options.FieldSelector = notHelm
+		options.Client = func(namespace string) informer.ListWatcher {
+			return listWatcher[*corev1.SecretList](client, client.CoreV1().Secrets(namespace))
+		}
+	}
+	return informer.New(options)
 }
 
 type typedClient[L runtime.Object] interface {
@@ -132,19 +146,32 @@ func listWatcher[L runtime.Object](client kubernetes.Interface, typed typedClien
 // OnChange calls the function for each source that appears (before is nil), goes (after is nil), or
 // changes in content, labels or whether it is ignored. It must be called before Start.
 func (c *Cache) OnChange(call func(before, after *Source)) error {
-	for _, kind := range c.kinds {
-		err := kind.OnChange(func(before, after *Source) {
-			if before != nil && after != nil && !differs(before, after) {
-				return
-			}
-			c.remember(before, after)
+	return c.OnStep(func(_ Step, before, after *Source) {
+		if before != nil || after != nil {
 			call(before, after)
-		})
-		if err != nil {
+		}
+	})
+}
+
+// OnStep calls the function for each step that the watches of the sources make, with what OnChange has of it: both
+// are nil if that is nothing. It must be called before Start.
+func (c *Cache) OnStep(call func(step Step, before, after *Source)) error {
+	for kind, kept := range c.kinds {
+		if err := OnStep(kept, kind, call); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// OnStep is that of an informer that NewInformer made for the kind.
+func OnStep(kept *informer.Informer[*Source], kind v1alpha1.SourceKind, call func(step Step, before, after *Source)) error {
+	return kept.OnStep(func(step informer.Step, before, after *Source) {
+		if before != nil && after != nil && !differs(before, after) {
+			before, after = nil, nil
+		}
+		call(Step{Step: step, Kind: kind}, before, after)
+	})
 }
 
 // Readable is nil while all sources of the kind in the namespace are known. An empty namespace asks
@@ -163,10 +190,11 @@ func (c *Cache) Get(namespace string, ref Ref) *Source {
 	return s
 }
 
-// Confirm is nil if the API server has nothing newer than what was observed of a source. It asks for
-// metadata only, and by a list of one name, so that no more than the right to list is needed.
+// Confirm is nil if the API server has nothing newer than what was observed of a source, and ErrBehind if
+// it has. It asks for metadata only, and by a list of one name, so that no more than the right to list is
+// needed.
 func (c *Cache) Confirm(ctx context.Context, namespace string, observed Version) error {
-	resource := corev1.SchemeGroupVersion.WithResource(resources[observed.Kind])
+	resource := corev1.SchemeGroupVersion.WithResource(Resource(observed.Kind))
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, observed.Name).String()
 	if observed.Kind == v1alpha1.Secret { // what the cache leaves out is missing here too
 		selector += "," + notHelm
@@ -180,14 +208,14 @@ func (c *Cache) Confirm(ctx context.Context, namespace string, observed Version)
 	case len(list.Items) == 0 && missing:
 		return nil
 	case len(list.Items) == 0 || missing:
-		return fmt.Errorf("%s: %w", observed.Ref, errBehind)
+		return fmt.Errorf("%s: %w", observed.Ref, ErrBehind)
 	}
 	order, err := resourceversion.CompareResourceVersion(list.Items[0].ResourceVersion, observed.ResourceVersion)
 	if err != nil {
 		return fmt.Errorf("comparing the versions of %s: %w", observed.Ref, err)
 	}
 	if order > 0 {
-		return fmt.Errorf("%s: %w", observed.Ref, errBehind)
+		return fmt.Errorf("%s: %w", observed.Ref, ErrBehind)
 	}
 	return nil
 }

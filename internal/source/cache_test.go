@@ -173,6 +173,8 @@ func TestE11EachKindIsReadableOrNotOnItsOwn(t *testing.T) {
 	g.Eventually(c.Settled).Should(BeTrue())
 	g.Eventually(told).Should(HaveLen(2), "one is read, the other refused")
 	g.Expect(c.Get("shop", appConfig)).NotTo(BeNil())
+	g.Expect(c.List("shop", v1alpha1.ConfigMap)).To(HaveExactElements(c.Get("shop", appConfig)))
+	g.Expect(c.List("elsewhere", v1alpha1.ConfigMap)).To(BeEmpty())
 	g.Expect(c.Readable("Pod", "shop")).To(MatchError("Pod is not a kind of source"))
 	g.Expect(c.NeedLeaderElection()).To(BeFalse())
 }

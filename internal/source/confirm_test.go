@@ -17,6 +17,7 @@ limitations under the License.
 package source
 
 import (
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -59,7 +60,7 @@ func TestE9AnObservationIsKnownToBeBehind(t *testing.T) {
 
 			err := c.Confirm(t.Context(), "shop", Version{Ref: appConfig, ResourceVersion: test.observed})
 			if test.behind {
-				g.Expect(err).To(MatchError(errBehind))
+				g.Expect(err).To(MatchError(ErrBehind))
 				g.Expect(err.Error()).To(HavePrefix("ConfigMap app-config: "))
 			} else {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -88,6 +89,40 @@ func TestConfirmAsksForWhatTheCacheWatches(t *testing.T) {
 			g.Expect(ok).To(BeTrue())
 			g.Expect(list.GetNamespace()).To(Equal("shop"))
 			g.Expect(list.GetListRestrictions().Fields.String()).To(Equal(selector))
+		})
+	}
+}
+
+func TestE11AVersionThatCanNotBeLearntIsAnErrorOfItsOwn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		observed string
+		refuse   error
+		want     string
+	}{
+		"the list is refused": {
+			"7", errors.New("connection refused"), "reading the version of ConfigMap app-config: connection refused",
+		},
+		"the version is no number": {
+			"seven", nil, "comparing the versions of ConfigMap app-config: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			scheme := metadatafake.NewTestScheme()
+			g.Expect(metav1.AddMetaToScheme(scheme)).To(Succeed())
+			live := metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: appConfig.Name, ResourceVersion: "7"},
+			})
+			live.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return tc.refuse != nil, nil, tc.refuse
+			})
+			c := newCache(t, fake.NewClientset())
+			c.live = live
+
+			err := c.Confirm(t.Context(), "shop", Version{Ref: appConfig, ResourceVersion: tc.observed})
+			g.Expect(err).To(MatchError(HavePrefix(tc.want)))
+			g.Expect(err).NotTo(MatchError(ErrBehind), "it isn't known to be behind")
 		})
 	}
 }

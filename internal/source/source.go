@@ -17,6 +17,9 @@ limitations under the License.
 package source
 
 import (
+	"time"
+	"unique"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,6 +27,7 @@ import (
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/digest"
+	"github.com/ktechhub/configwatch/internal/informer"
 )
 
 // Ref names a source within a namespace.
@@ -43,6 +47,12 @@ type Version struct {
 	ResourceVersion string
 }
 
+// Step is what leads from one state of the sources of a kind to the next.
+type Step struct {
+	informer.Step
+	Kind v1alpha1.SourceKind
+}
+
 // Source is a ConfigMap or Secret without its values. It is shared and must not be changed.
 type Source struct {
 	// ObjectMeta has the namespace, name, uid, resource version and labels, and nothing else.
@@ -53,6 +63,8 @@ type Source struct {
 	Ignored bool
 	// Content is the digests of the data.
 	Content digest.Content
+	// Writer is the field manager that wrote it last, or empty.
+	Writer string
 }
 
 // Ref is the name of the source within its namespace.
@@ -80,6 +92,11 @@ func (r reducer) reduce(in runtime.Object) *Source {
 	}
 }
 
+// OfConfigMap is a ConfigMap as the cache has it.
+func OfConfigMap(object *corev1.ConfigMap) *Source {
+	return reducer{plain: digest.Plain()}.reduce(object)
+}
+
 func fromMeta(kind v1alpha1.SourceKind, meta *metav1.ObjectMeta) *Source {
 	return &Source{
 		ObjectMeta: metav1.ObjectMeta{
@@ -91,7 +108,31 @@ func fromMeta(kind v1alpha1.SourceKind, meta *metav1.ObjectMeta) *Source {
 		},
 		Kind:    kind,
 		Ignored: meta.Annotations[v1alpha1.IgnoreAnnotation] == "true",
+		Writer:  lastWriter(meta.ManagedFields),
 	}
+}
+
+// lastWriter is the field manager of the latest write. There are few of them, so that each name is kept once.
+func lastWriter(fields []metav1.ManagedFieldsEntry) string {
+	var last *metav1.ManagedFieldsEntry
+	for i := range fields {
+		if last == nil || !writtenAt(&fields[i]).Before(writtenAt(last)) {
+			last = &fields[i]
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return unique.Make(last.Manager).Value()
+}
+
+// writtenAt is the time of a manager's latest write. An entry without one stands for all who wrote before
+// somebody applied the object for the first time.
+func writtenAt(entry *metav1.ManagedFieldsEntry) time.Time {
+	if entry.Time == nil {
+		return time.Time{}
+	}
+	return entry.Time.Time
 }
 
 // differs tells whether something that matters is another: content, labels (for selectors), whether

@@ -21,6 +21,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ func meta() metav1.ObjectMeta {
 		Annotations:     map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"a":"` + canary + `"}}`},
 		Finalizers:      []string{"x/y"},
 		OwnerReferences: []metav1.OwnerReference{{Name: canary}},
-		ManagedFields:   []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(canary)}},
+		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl-edit", FieldsV1: metav1.NewFieldsV1(canary)}},
 	}
 }
 
@@ -90,6 +91,7 @@ func TestOnlyMetadataThatMattersIsLeftOfASource(t *testing.T) {
 			g.Expect(s.Ref()).To(Equal(Ref{Kind: kind, Name: "app-config"}))
 			g.Expect(s.Ref().String()).To(Equal(string(kind) + " app-config"))
 			g.Expect(s.Ignored).To(BeFalse())
+			g.Expect(s.Writer).To(Equal("kubectl-edit"))
 		})
 	}
 	NewWithT(t).Expect(testReducer().reduce(&corev1.Pod{})).To(BeNil(), "other kinds are no sources")
@@ -122,6 +124,7 @@ func TestE1OnlyContentLabelsAndIgnoreAreAChange(t *testing.T) {
 		"generation":         {func(c *corev1.ConfigMap) { c.Generation = 9 }, false},
 		"annotations":        {func(c *corev1.ConfigMap) { c.Annotations["more"] = "x" }, false},
 		"managedFields":      {func(c *corev1.ConfigMap) { c.ManagedFields = nil }, false},
+		"another writer":     {func(c *corev1.ConfigMap) { c.ManagedFields[0].Manager = "helm" }, false},
 		"owner and the like": {func(c *corev1.ConfigMap) { c.OwnerReferences, c.Finalizers = nil, nil }, false},
 		"immutable":          {func(c *corev1.ConfigMap) { c.Immutable = new(bool) }, false},
 		"equal labels":       {func(c *corev1.ConfigMap) { c.Labels = map[string]string{"app": "web"} }, false},
@@ -141,6 +144,35 @@ func TestE1OnlyContentLabelsAndIgnoreAreAChange(t *testing.T) {
 			after := testReducer().reduce(object)
 			g.Expect(differs(before, after)).To(Equal(tc.differ))
 			g.Expect(differs(after, before)).To(Equal(tc.differ))
+		})
+	}
+}
+
+func TestE15TheWriterIsTheManagerOfTheLatestWrite(t *testing.T) {
+	at := func(manager string, second int) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: &metav1.Time{Time: time.Unix(int64(second), 0)}}
+	}
+	untimed := metav1.ManagedFieldsEntry{Manager: "before-first-apply", Operation: metav1.ManagedFieldsOperationUpdate}
+	for name, tc := range map[string]struct {
+		fields []metav1.ManagedFieldsEntry
+		want   string
+	}{
+		"none":                           {nil, ""},
+		"one":                            {[]metav1.ManagedFieldsEntry{at("helm", 1)}, "helm"},
+		"the last one":                   {[]metav1.ManagedFieldsEntry{at("helm", 1), at("kubectl-edit", 2)}, "kubectl-edit"},
+		"the first one":                  {[]metav1.ManagedFieldsEntry{at("helm", 2), at("kubectl-edit", 1)}, "helm"},
+		"one in between":                 {[]metav1.ManagedFieldsEntry{at("a", 1), at("b", 3), at("c", 2)}, "b"},
+		"of one second, the last listed": {[]metav1.ManagedFieldsEntry{at("a", 1), at("b", 1)}, "b"},
+		"one without a time":             {[]metav1.ManagedFieldsEntry{untimed}, "before-first-apply"},
+		// The API server makes such an entry at the first apply, of whatever was there, and lists it last.
+		"one without a time, after one with":  {[]metav1.ManagedFieldsEntry{at("kubectl", 1), untimed}, "kubectl"},
+		"one without a time, before one with": {[]metav1.ManagedFieldsEntry{untimed, at("kubectl", 1)}, "kubectl"},
+		"one without a time, between others":  {[]metav1.ManagedFieldsEntry{at("kubectl", 2), untimed, at("helm", 1)}, "kubectl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := configMap()
+			object.ManagedFields = tc.fields
+			NewWithT(t).Expect(testReducer().reduce(object).Writer).To(Equal(tc.want))
 		})
 	}
 }

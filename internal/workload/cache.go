@@ -66,6 +66,7 @@ type Cache struct {
 // kind is one kind of workload: its informer, and how to patch it.
 type kind struct {
 	informer *informer.Informer[*Workload]
+	get      func(ctx context.Context, namespace, name string) (runtime.Object, error)
 	patch    func(ctx context.Context, namespace, name string, patch []byte) (runtime.Object, error)
 }
 
@@ -108,6 +109,7 @@ func NewCache(client kubernetes.Interface, namespaces []string) (*Cache, error) 
 }
 
 type typedClient[O, L runtime.Object] interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (O, error)
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 	Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, opts metav1.PatchOptions,
@@ -142,6 +144,9 @@ func newKind[O, L runtime.Object](client kubernetes.Interface, namespaces []stri
 	})
 	return kind{
 		informer: inf,
+		get: func(ctx context.Context, namespace, name string) (runtime.Object, error) {
+			return typed(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
 		patch: func(ctx context.Context, namespace, name string, patch []byte) (runtime.Object, error) {
 			return typed(namespace).Patch(ctx, name, types.JSONPatchType, patch,
 				metav1.PatchOptions{FieldManager: v1alpha1.FieldManager})
@@ -202,6 +207,24 @@ func (c *Cache) Using(namespace string, ref source.Ref) []*Workload {
 		using = append(using, k.informer.ByIndex(namespace, byReference, ref.String())...)
 	}
 	return using
+}
+
+// Read reads the pod template that a workload has now, past the cache (E13). It fails if the workload is no
+// longer the one that the caller knows.
+func (c *Cache) Read(ctx context.Context, w *Workload) (Template, error) {
+	k, ok := c.kinds[w.Kind]
+	if !ok {
+		return Template{}, fmt.Errorf("%s is not a kind of workload", w.Kind)
+	}
+	object, err := k.get(ctx, w.Namespace, w.Name)
+	if err != nil {
+		return Template{}, fmt.Errorf("reading %s: %w", w.Ref(), err)
+	}
+	live := reduce(object)
+	if live.UID != w.UID {
+		return Template{}, fmt.Errorf("reading %s: it was deleted and created again", w.Ref())
+	}
+	return live.Template, nil
 }
 
 // Restart marks the pod template of a workload for the ConfigWatch of that name, whereupon the

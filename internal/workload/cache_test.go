@@ -25,7 +25,9 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -185,4 +187,81 @@ func TestE11ARestartThatIsRefusedSaysWhatWasRefused(t *testing.T) {
 	g.Expect(c.Get("shop", Deployment, "web")).To(BeIdenticalTo(w))
 
 	g.Expect(c.Restart(t.Context(), &Workload{Kind: "Pod"}, "web", Mark{})).To(MatchError("Pod is not a kind of workload"))
+}
+
+func TestE13ATemplateIsReadPastTheCache(t *testing.T) {
+	for _, object := range oneOfEach() {
+		known := reduce(object) // before another rollout begins, of which no watch has told
+		t.Run(known.Kind, func(t *testing.T) {
+			g := NewWithT(t)
+			accessor, err := apimeta.Accessor(object)
+			g.Expect(err).NotTo(HaveOccurred())
+			accessor.SetGeneration(5)
+			podTemplate(object).Spec.Containers[0].Image = "web:2"
+			client := fake.NewClientset(object)
+			c := newCache(t, client)
+
+			live, err := c.Read(t.Context(), known)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(live).To(Equal(reduce(object).Template))
+			g.Expect(live.ReplacedSince(known.Template)).To(BeTrue())
+
+			g.Expect(client.Actions()).To(HaveLen(1))
+			get, ok := client.Actions()[0].(clienttesting.GetAction)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(get.GetNamespace() + "/" + get.GetName()).To(Equal("shop/web"))
+			g.Expect(c.Get("shop", known.Kind, "web")).To(BeNil(), "the cache gets what its watch brings, and nothing else")
+		})
+	}
+}
+
+// podTemplate is that of a workload, to be changed.
+func podTemplate(object runtime.Object) *corev1.PodTemplateSpec {
+	switch w := object.(type) {
+	case *appsv1.Deployment:
+		return &w.Spec.Template
+	case *appsv1.StatefulSet:
+		return &w.Spec.Template
+	case *appsv1.DaemonSet:
+		return &w.Spec.Template
+	case *batchv1.CronJob:
+		return &w.Spec.JobTemplate.Spec.Template
+	}
+	return nil
+}
+
+func TestE13ATemplateThatCanNotBeReadIsNone(t *testing.T) {
+	resource := schema.GroupResource{Group: "apps", Resource: "deployments"}
+	again := oneOfEach()[0].(*appsv1.Deployment)
+	again.UID = "uid-2"
+	for name, tc := range map[string]struct {
+		object  runtime.Object
+		err     error
+		message string
+	}{
+		"it is forbidden": {
+			nil, apierrors.NewForbidden(resource, "web", errors.New("no")),
+			`reading Deployment web: deployments.apps "web" is forbidden: no`,
+		},
+		"it is gone": {
+			nil, apierrors.NewNotFound(resource, "web"), `reading Deployment web: deployments.apps "web" not found`,
+		},
+		"it was deleted and created again": {
+			again, nil, "reading Deployment web: it was deleted and created again",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			client := fake.NewClientset()
+			client.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, tc.object, tc.err
+			})
+			template, err := newCache(t, client).Read(t.Context(), reduce(oneOfEach()[0]))
+			g.Expect(err).To(MatchError(tc.message))
+			g.Expect(apierrors.ReasonForError(err)).To(Equal(apierrors.ReasonForError(tc.err)), "callers can tell why")
+			g.Expect(template).To(BeZero())
+		})
+	}
+	_, err := newCache(t, fake.NewClientset()).Read(t.Context(), &Workload{Kind: "Pod"})
+	NewWithT(t).Expect(err).To(MatchError("Pod is not a kind of workload"))
 }

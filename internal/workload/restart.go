@@ -17,10 +17,12 @@ limitations under the License.
 package workload
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 )
@@ -29,24 +31,35 @@ import (
 // takes without loss. No operator gets there, and the numbers after it must not overflow.
 const maxNumber = 1 << 53
 
-// Mark is what the restart annotation says: the number of a restart, and the digest of the content
-// that it was made for.
+// Mark is what the restart annotation says: the number of a restart, the digest of the content that it was
+// made for, and the time of the request that it was made for, in whole seconds; zero: nobody asked for it.
 type Mark struct {
-	Number int64
-	Digest string
+	Number      int64
+	Digest      string
+	RequestedAt time.Time
 }
 
-// String is the value of the annotation.
+// String is the value of the annotation, such as 7-0f3a5c7e9b1d2846 or 7-0f3a5c7e9b1d2846-2026-01-02T15:04:05Z.
 func (m Mark) String() string {
-	return strconv.FormatInt(m.Number, 10) + "-" + m.Digest
+	value := strconv.FormatInt(m.Number, 10) + "-" + m.Digest
+	if !m.RequestedAt.IsZero() {
+		value += "-" + m.RequestedAt.UTC().Format(time.RFC3339)
+	}
+	return value
 }
 
 // ParseMark reads the value of a restart annotation. One that the operator can't have written is as
 // good as none (E10).
 func ParseMark(value string) Mark {
-	number, digest, _ := strings.Cut(value, "-")
+	number, rest, _ := strings.Cut(value, "-")
+	digest, requested, isRequested := strings.Cut(rest, "-")
 	n, err := strconv.ParseInt(number, 10, 64)
 	mark := Mark{Number: n, Digest: digest}
+	if isRequested {
+		at, invalid := time.Parse(time.RFC3339, requested)
+		err = cmp.Or(err, invalid)
+		mark.RequestedAt = at
+	}
 	if err != nil || n < 1 || n > maxNumber || digest == "" || mark.String() != value {
 		return Mark{}
 	}

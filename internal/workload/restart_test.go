@@ -21,6 +21,7 @@ import (
 	"math"
 	"strconv"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4" // the one that the API server applies patches with
@@ -177,6 +178,16 @@ func TestE10AMarkThatTheOperatorCanNotHaveWrittenIsNone(t *testing.T) {
 		"seven-9f86d081884c7d65":                {},
 		"9223372036854775807-9f86d081884c7d65":  {}, // the next number would be negative
 		"99999999999999999999-9f86d081884c7d65": {},
+
+		"7-9f86d081884c7d65-2026-01-02T15:04:05Z": {
+			Number: 7, Digest: "9f86d081884c7d65", RequestedAt: time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC),
+		},
+		"7-9f86d081884c7d65-":                          {},
+		"7-9f86d081884c7d65-soon":                      {},
+		"7-9f86d081884c7d65-2026-01-02T15:04:05+00:00": {},
+		"7-9f86d081884c7d65-2026-01-02T15:04:05.5Z":    {},
+		"7-9f86d081884c7d65-0001-01-01T00:00:00Z":      {},
+		"7--2026-01-02T15:04:05Z":                      {},
 	} {
 		t.Run(value, func(t *testing.T) {
 			NewWithT(t).Expect(ParseMark(value)).To(Equal(want))
@@ -189,6 +200,7 @@ func FuzzParseMark(f *testing.F) {
 	for _, value := range []string{
 		"", "1-9f86d081884c7d65", "7-", "-7-a", "+7-a", "007-a", "0-a", "a-b", "2026-01-02", "9223372036854775807-a",
 		strconv.FormatInt(math.MaxInt64-1, 10) + "-a", "9007199254740992-a", "1-\x00", "١-a",
+		"1-a-2026-01-02T15:04:05Z", "1-a-b-2026-01-02T15:04:05Z", "1-a-9999-12-31T23:59:59Z", "1-a-2026-01-02T15:04:05+01:00",
 	} {
 		f.Add(value)
 	}
@@ -211,5 +223,8 @@ func TestMarksAreReadAsTheyAreWritten(t *testing.T) {
 	m := Mark{Number: 42, Digest: "0123456789abcdef"}
 	g.Expect(m.String()).To(Equal("42-0123456789abcdef"))
 	g.Expect(ParseMark(m.String())).To(Equal(m))
+	m.RequestedAt = time.Date(2026, 1, 2, 16, 4, 5, 0, time.FixedZone("", 3600))
+	g.Expect(m.String()).To(Equal("42-0123456789abcdef-2026-01-02T15:04:05Z"))
+	g.Expect(ParseMark(m.String()).RequestedAt.Equal(m.RequestedAt)).To(BeTrue())
 	g.Expect(v1alpha1.RestartAnnotationPrefix + "web").To(Equal(mark))
 }

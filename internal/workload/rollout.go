@@ -18,6 +18,7 @@ package workload
 
 import (
 	"fmt"
+	"math"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,9 +61,16 @@ type Rollout struct {
 	NoPods bool
 	// Hold is what keeps pods old, if something does.
 	Hold Hold
+	// NoDeadline tells that its controller never gives a rollout up, and NewPods how many pods of the
+	// present template are then ready.
+	NoDeadline bool
+	NewPods    int32
 	// ReadsAtNextRun tells that pods are made on a schedule, each with the configuration of its time.
 	ReadsAtNextRun bool
 }
+
+// withoutDeadline is a Deployment's spec.progressDeadlineSeconds that stands for none.
+const withoutDeadline = math.MaxInt32
 
 // deploymentRollout takes the state from kstatus, of a copy that has nothing but what that reads.
 func deploymentRollout(in *appsv1.Deployment) Rollout {
@@ -77,6 +85,12 @@ func deploymentRollout(in *appsv1.Deployment) Rollout {
 	})
 	rollout.Paused = in.Spec.Paused
 	rollout.NoPods = ptr.Deref(in.Spec.Replicas, 1) == 0
+	if ptr.Deref(in.Spec.ProgressDeadlineSeconds, 0) == withoutDeadline {
+		rollout.NoDeadline = true
+		if in.Status.ObservedGeneration >= in.Generation {
+			rollout.NewPods = newPods(in.Status.UpdatedReplicas, in.Status.UnavailableReplicas)
+		}
+	}
 	return rollout
 }
 
@@ -89,7 +103,12 @@ func statefulSetRollout(in *appsv1.StatefulSet) Rollout {
 	})
 	replicas := ptr.Deref(in.Spec.Replicas, 1)
 	rollout.NoPods = replicas == 0
-	if in.Status.ObservedGeneration < in.Generation || in.Status.UpdatedReplicas >= replicas {
+	rollout.NoDeadline = true
+	if in.Status.ObservedGeneration < in.Generation {
+		return rollout // what it reports is of the template before
+	}
+	rollout.NewPods = newPods(in.Status.UpdatedReplicas, in.Status.Replicas-in.Status.AvailableReplicas)
+	if in.Status.UpdatedReplicas >= replicas {
 		return rollout
 	}
 	var first int32
@@ -131,7 +150,12 @@ func daemonSetRollout(in *appsv1.DaemonSet) Rollout {
 		Status:     in.Status,
 	})
 	desired, updated := in.Status.DesiredNumberScheduled, in.Status.UpdatedNumberScheduled
-	if in.Status.ObservedGeneration < in.Generation || updated >= desired {
+	rollout.NoDeadline = true
+	if in.Status.ObservedGeneration < in.Generation {
+		return rollout // what it reports is of the template before
+	}
+	rollout.NewPods = newPods(updated, desired-in.Status.NumberAvailable)
+	if updated >= desired {
 		return rollout
 	}
 	if in.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
@@ -140,6 +164,12 @@ func daemonSetRollout(in *appsv1.DaemonSet) Rollout {
 			in.Namespace, metav1.FormatLabelSelector(in.Spec.Selector), updated, desired)
 	}
 	return rollout
+}
+
+// newPods is how many pods of the present template are there and available, if those that aren't available
+// are new ones.
+func newPods(updated, unavailable int32) int32 {
+	return max(0, updated-max(0, unavailable))
 }
 
 func rolloutMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {

@@ -17,6 +17,7 @@ limitations under the License.
 package workload
 
 import (
+	"math"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -94,12 +95,46 @@ func TestE16E23HowADeploymentsRolloutStands(t *testing.T) {
 			},
 			Rollout{Progress: InProgress},
 		},
-		"without a deadline, complete": {
+		"without a number for the deadline, complete": {
 			func(d *appsv1.Deployment) {
 				d.Spec.ProgressDeadlineSeconds = nil
 				d.Status.Conditions = d.Status.Conditions[:1]
 			},
 			Rollout{Progress: Complete},
+		},
+		"E17: without a deadline, some new pods are not available": {
+			func(d *appsv1.Deployment) {
+				d.Spec.ProgressDeadlineSeconds = new(int32(math.MaxInt32))
+				d.Status.Conditions = d.Status.Conditions[:1]
+				d.Status.UpdatedReplicas, d.Status.AvailableReplicas, d.Status.UnavailableReplicas = 2, 2, 1
+			},
+			Rollout{Progress: InProgress, NoDeadline: true, NewPods: 1},
+		},
+		"E17: without a deadline, a surge of pods that are not available": {
+			func(d *appsv1.Deployment) {
+				d.Spec.ProgressDeadlineSeconds = new(int32(math.MaxInt32))
+				d.Status.Conditions = d.Status.Conditions[:1]
+				d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.UnavailableReplicas = 5, 2, 2
+			},
+			Rollout{Progress: InProgress, NoDeadline: true},
+		},
+		"E17: without a deadline, all pods of the former template away": {
+			func(d *appsv1.Deployment) {
+				d.Spec.ProgressDeadlineSeconds = new(int32(math.MaxInt32))
+				d.Status.Conditions = d.Status.Conditions[:1]
+				d.Status.UpdatedReplicas, d.Status.AvailableReplicas, d.Status.UnavailableReplicas = 1, 0, 3
+			},
+			Rollout{Progress: InProgress, NoDeadline: true},
+		},
+		"E17: without a deadline, patched, its controller has not looked yet": {
+			func(d *appsv1.Deployment) {
+				d.Spec.ProgressDeadlineSeconds, d.Generation = new(int32(math.MaxInt32)), 5
+			},
+			Rollout{Progress: InProgress, NoDeadline: true},
+		},
+		"E17: without a deadline, complete": {
+			func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = new(int32(math.MaxInt32)) },
+			Rollout{Progress: Complete, NoDeadline: true, NewPods: 3},
 		},
 		"scaled to zero": {
 			func(d *appsv1.Deployment) {
@@ -152,10 +187,10 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 		change func(*appsv1.StatefulSet)
 		want   Rollout
 	}{
-		"complete": {func(*appsv1.StatefulSet) {}, Rollout{Progress: Complete}},
+		"complete": {func(*appsv1.StatefulSet) {}, Rollout{Progress: Complete, NewPods: 3}},
 		"complete, no partition given": {
 			func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate = nil },
-			Rollout{Progress: Complete},
+			Rollout{Progress: Complete, NewPods: 3},
 		},
 		"fresh, its controller has not looked yet": {
 			func(s *appsv1.StatefulSet) { s.Status = appsv1.StatefulSetStatus{} },
@@ -167,11 +202,33 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 		},
 		"some pods are old": {
 			func(s *appsv1.StatefulSet) { s.Status.UpdatedReplicas = 2 },
-			Rollout{Progress: InProgress},
+			Rollout{Progress: InProgress, NewPods: 2},
 		},
 		"a pod is not ready": {
-			func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 },
+			func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas, s.Status.AvailableReplicas = 2, 2 },
+			Rollout{Progress: InProgress, NewPods: 2},
+		},
+		"E17: the only new pod is not ready": {
+			func(s *appsv1.StatefulSet) {
+				s.Status.UpdatedReplicas, s.Status.ReadyReplicas, s.Status.AvailableReplicas = 1, 2, 2
+			},
 			Rollout{Progress: InProgress},
+		},
+		"E17: an old pod has ended, and no new one is there": {
+			func(s *appsv1.StatefulSet) {
+				s.Status.UpdatedReplicas, s.Status.Replicas, s.Status.ReadyReplicas, s.Status.AvailableReplicas = 0, 2, 2, 2
+			},
+			Rollout{Progress: InProgress},
+		},
+		"E17: more pods are not ready than are new": {
+			func(s *appsv1.StatefulSet) {
+				s.Status.UpdatedReplicas, s.Status.ReadyReplicas, s.Status.AvailableReplicas = 1, 1, 1
+			},
+			Rollout{Progress: InProgress},
+		},
+		"E17: more pods are available than there are": { // numbers of different moments
+			func(s *appsv1.StatefulSet) { s.Status.UpdatedReplicas, s.Status.Replicas = 2, 2 },
+			Rollout{Progress: InProgress, NewPods: 2},
 		},
 		"scaled to zero": {
 			func(s *appsv1.StatefulSet) {
@@ -187,7 +244,7 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 		},
 		"OnDelete, some pods old": {
 			func(s *appsv1.StatefulSet) { onDelete(s); s.Status.UpdatedReplicas = 2 },
-			Rollout{Progress: Complete, Hold: HeldByOnDelete,
+			Rollout{Progress: Complete, Hold: HeldByOnDelete, NewPods: 2,
 				Detail: "its updateStrategy is OnDelete: delete pods db-0 to db-2, as far as they are old (2 of 3 are new)"},
 		},
 		"OnDelete, ordinals from 5": {
@@ -208,7 +265,7 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 			Rollout{Progress: Complete, Hold: HeldByOnDelete,
 				Detail: "its updateStrategy is OnDelete: delete pod db-0, as far as they are old (0 of 1 are new)"},
 		},
-		"OnDelete, all pods new": {onDelete, Rollout{Progress: Complete}},
+		"OnDelete, all pods new": {onDelete, Rollout{Progress: Complete, NewPods: 3}},
 		"OnDelete, its controller has not looked yet": {
 			func(s *appsv1.StatefulSet) { onDelete(s); s.Generation = 5; s.Status.UpdatedReplicas = 0 },
 			Rollout{Progress: InProgress},
@@ -218,7 +275,7 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 				partitioned(s, 2)
 				s.Status.UpdatedReplicas, s.Status.CurrentReplicas, s.Status.CurrentRevision = 1, 2, "db-1"
 			},
-			Rollout{Progress: Complete, Hold: HeldByPartition,
+			Rollout{Progress: Complete, Hold: HeldByPartition, NewPods: 1,
 				Detail: "spec.updateStrategy.rollingUpdate.partition is 2, which keeps pods db-0 to db-1 old until it is lowered"},
 		},
 		"a partition, those above it are not all new": {
@@ -226,7 +283,7 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 				partitioned(s, 1)
 				s.Status.UpdatedReplicas, s.Status.CurrentReplicas, s.Status.CurrentRevision = 1, 2, "db-1"
 			},
-			Rollout{Progress: InProgress},
+			Rollout{Progress: InProgress, NewPods: 1},
 		},
 		"a partition above all": {
 			func(s *appsv1.StatefulSet) {
@@ -241,17 +298,18 @@ func TestE16E23HowAStatefulSetsRolloutStands(t *testing.T) {
 				partitioned(s, 1)
 				s.Status.UpdatedReplicas, s.Status.CurrentReplicas, s.Status.CurrentRevision = 2, 1, "db-1"
 			},
-			Rollout{Progress: Complete, Hold: HeldByPartition,
+			Rollout{Progress: Complete, Hold: HeldByPartition, NewPods: 2,
 				Detail: "spec.updateStrategy.rollingUpdate.partition is 1, which keeps pod db-0 old until it is lowered"},
 		},
 		"a partition, all pods new": {
 			func(s *appsv1.StatefulSet) { partitioned(s, 2) },
-			Rollout{Progress: Complete},
+			Rollout{Progress: Complete, NewPods: 3},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := rolledOutSet()
 			tc.change(s)
+			tc.want.NoDeadline = true // E17: its controller waits forever
 			NewWithT(t).Expect(reduce(s).Rollout).To(Equal(tc.want))
 		})
 	}
@@ -262,7 +320,7 @@ func TestE16E23HowADaemonSetsRolloutStands(t *testing.T) {
 		change func(*appsv1.DaemonSet)
 		want   Rollout
 	}{
-		"complete": {func(*appsv1.DaemonSet) {}, Rollout{Progress: Complete}},
+		"complete": {func(*appsv1.DaemonSet) {}, Rollout{Progress: Complete, NewPods: 2}},
 		"fresh, its controller has not looked yet": {
 			func(d *appsv1.DaemonSet) { d.Status = appsv1.DaemonSetStatus{} },
 			Rollout{Progress: InProgress},
@@ -273,10 +331,18 @@ func TestE16E23HowADaemonSetsRolloutStands(t *testing.T) {
 		},
 		"some pods are old": {
 			func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled = 1 },
-			Rollout{Progress: InProgress},
+			Rollout{Progress: InProgress, NewPods: 1},
 		},
 		"a pod is not available": {
 			func(d *appsv1.DaemonSet) { d.Status.NumberAvailable = 1 },
+			Rollout{Progress: InProgress, NewPods: 1},
+		},
+		"E17: the only new pod is not available": {
+			func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable = 1, 1 },
+			Rollout{Progress: InProgress},
+		},
+		"E17: no pod is available": {
+			func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable = 1, 0 },
 			Rollout{Progress: InProgress},
 		},
 		"no node wants it": {
@@ -288,12 +354,12 @@ func TestE16E23HowADaemonSetsRolloutStands(t *testing.T) {
 				d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
 				d.Status.UpdatedNumberScheduled = 1
 			},
-			Rollout{Progress: InProgress, Hold: HeldByOnDelete, Detail: "its updateStrategy is OnDelete: delete its old pods, " +
+			Rollout{Progress: InProgress, Hold: HeldByOnDelete, NewPods: 1, Detail: "its updateStrategy is OnDelete: delete its old pods, " +
 				"kubectl delete pod -n shop -l 'app=proxy' (1 of 2 are new)"},
 		},
 		"OnDelete, all pods new": {
 			func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType },
-			Rollout{Progress: Complete},
+			Rollout{Progress: Complete, NewPods: 2},
 		},
 		"OnDelete, its controller has not looked yet": {
 			func(d *appsv1.DaemonSet) {
@@ -316,6 +382,7 @@ func TestE16E23HowADaemonSetsRolloutStands(t *testing.T) {
 				},
 			}
 			tc.change(d)
+			tc.want.NoDeadline = true // E17: its controller waits forever
 			NewWithT(t).Expect(reduce(d).Rollout).To(Equal(tc.want))
 		})
 	}

@@ -64,6 +64,10 @@ type Workload struct {
 	RestartMarks map[string]string
 	// TemplateAnnotated tells whether the pod template has any annotations.
 	TemplateAnnotated bool
+	// Template tells its pod template from others.
+	Template Template
+	// Owner is the controller that owns it, such as "Database orders", or empty.
+	Owner string
 	// Rollout is how its rollout stands.
 	Rollout Rollout
 }
@@ -81,7 +85,7 @@ func (w *Workload) Uses(ref source.Ref) bool {
 // differs tells whether something that matters is another.
 func differs(before, after *Workload) bool {
 	return before.UID != after.UID || before.Ignored != after.Ignored || before.Rollout != after.Rollout ||
-		before.TemplateAnnotated != after.TemplateAnnotated ||
+		before.Template.Hash != after.Template.Hash || before.Owner != after.Owner ||
 		!maps.Equal(before.RestartMarks, after.RestartMarks) ||
 		!slices.Equal(before.References, after.References) ||
 		!slices.Equal(before.SecretProviderClasses, after.SecretProviderClasses) ||
@@ -122,6 +126,10 @@ func fromTemplate(kind string, meta *metav1.ObjectMeta, template *corev1.PodTemp
 		Kind:              kind,
 		Ignored:           meta.Annotations[v1alpha1.IgnoreAnnotation] == "true",
 		TemplateAnnotated: len(template.Annotations) > 0,
+		Template:          templateOf(meta.Generation, template),
+	}
+	if owner := metav1.GetControllerOfNoCopy(meta); owner != nil {
+		w.Owner = owner.Kind + " " + owner.Name
 	}
 	w.References, w.SecretProviderClasses = referencesOf(&template.Spec)
 	for key, value := range template.Annotations {

@@ -24,6 +24,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -80,6 +81,9 @@ func TestAWorkloadIsReducedToWhatMatters(t *testing.T) {
 			g.Expect(w.References).To(Equal([]source.Ref{configMap("app-config")}))
 			g.Expect(w.RestartMarks).To(Equal(map[string]string{"web": "2-aaaaaaaaaaaaaaaa", "other": "9-bbbbbbbbbbbbbbbb"}))
 			g.Expect(w.TemplateAnnotated).To(BeTrue())
+			pods := template()
+			g.Expect(w.Template).To(Equal(templateOf(4, &pods)))
+			g.Expect(w.Owner).To(BeEmpty(), "an owner that is no controller puts nothing back")
 			g.Expect(w.Ignored).To(BeFalse())
 			g.Expect(w.Uses(configMap("app-config"))).To(BeTrue())
 			g.Expect(w.Uses(secret("app-config"))).To(BeFalse())
@@ -111,14 +115,13 @@ func TestE28OnlyWhatMattersIsAChange(t *testing.T) {
 		change func(*appsv1.Deployment)
 		differ bool
 	}{
-		"nothing":            {func(*appsv1.Deployment) {}, false},
-		"resourceVersion":    {func(d *appsv1.Deployment) { d.ResourceVersion = "8" }, false},
-		"annotations":        {func(d *appsv1.Deployment) { d.Annotations["more"] = "x" }, false},
-		"managedFields":      {func(d *appsv1.Deployment) { d.ManagedFields = nil }, false},
-		"a template label":   {func(d *appsv1.Deployment) { d.Spec.Template.Labels = map[string]string{"a": "b"} }, false},
-		"another annotation": {func(d *appsv1.Deployment) { d.Spec.Template.Annotations["more"] = "x" }, false},
-		"the heartbeat":      {func(d *appsv1.Deployment) { d.Status.Conditions[0].LastUpdateTime = metav1.Now() }, false},
-		"the same labels":    {func(d *appsv1.Deployment) { d.Labels = map[string]string{"app": "web"} }, false},
+		"nothing":                        {func(*appsv1.Deployment) {}, false},
+		"resourceVersion":                {func(d *appsv1.Deployment) { d.ResourceVersion = "8" }, false},
+		"annotations":                    {func(d *appsv1.Deployment) { d.Annotations["more"] = "x" }, false},
+		"managedFields":                  {func(d *appsv1.Deployment) { d.ManagedFields = nil }, false},
+		"an owner that is no controller": {func(d *appsv1.Deployment) { d.OwnerReferences[0].Name = "other" }, false},
+		"the heartbeat":                  {func(d *appsv1.Deployment) { d.Status.Conditions[0].LastUpdateTime = metav1.Now() }, false},
+		"the same labels":                {func(d *appsv1.Deployment) { d.Labels = map[string]string{"app": "web"} }, false},
 
 		"uid":                       {func(d *appsv1.Deployment) { d.UID = "uid-2" }, true},
 		"labels":                    {func(d *appsv1.Deployment) { d.Labels["a"] = "b" }, true},
@@ -130,6 +133,10 @@ func TestE28OnlyWhatMattersIsAChange(t *testing.T) {
 		"a rollout begins":          {func(d *appsv1.Deployment) { d.Generation++ }, true},
 		"a rollout goes on":         {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }, true},
 		"it is paused":              {func(d *appsv1.Deployment) { d.Spec.Paused = true }, true},
+		"its controller":            {func(d *appsv1.Deployment) { d.OwnerReferences[0].Controller = new(true) }, true},
+		"a template label":          {func(d *appsv1.Deployment) { d.Spec.Template.Labels = map[string]string{"a": "b"} }, true},
+		"another annotation":        {func(d *appsv1.Deployment) { d.Spec.Template.Annotations["more"] = "x" }, true},
+		"the image":                 {func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "web:2" }, true},
 		"a SecretProviderClass":     {func(d *appsv1.Deployment) { d.Spec.Template.Spec.Volumes = secretsStore("vault") }, true},
 		"the mark of another watch": {func(d *appsv1.Deployment) { d.Spec.Template.Annotations[mark+"-2"] = "1-a" }, true},
 	} {
@@ -141,6 +148,31 @@ func TestE28OnlyWhatMattersIsAChange(t *testing.T) {
 			tc.change(after)
 			g.Expect(differs(reduce(before), reduce(after))).To(Equal(tc.differ))
 			g.Expect(differs(reduce(after), reduce(before))).To(Equal(tc.differ))
+		})
+	}
+}
+
+func TestE24TheOwnerIsTheControllerThatOwnsAWorkload(t *testing.T) {
+	database := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Database", Name: "orders", Controller: new(true)}
+	bystander := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Backup", Name: "nightly"}
+	denies := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Backup", Name: "hourly", Controller: new(false)}
+	for name, tc := range map[string]struct {
+		owners []metav1.OwnerReference
+		want   string
+	}{
+		"none":                        {nil, ""},
+		"its controller":              {[]metav1.OwnerReference{database}, "Database orders"},
+		"its controller among others": {[]metav1.OwnerReference{bystander, denies, database}, "Database orders"},
+		"owners that don't control":   {[]metav1.OwnerReference{bystander, denies}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, object := range oneOfEach() {
+				accessor, err := apimeta.Accessor(object)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				accessor.SetOwnerReferences(tc.owners)
+				w := reduce(object)
+				NewWithT(t).Expect(w.Owner).To(Equal(tc.want), w.Kind)
+			}
 		})
 	}
 }

@@ -131,6 +131,7 @@ func (c *cluster) create(ctx context.Context) error {
 			ObjectMeta: metav1.ObjectMeta{Namespace: manyNamespace, Name: deploymentName(i)},
 			Spec: v1alpha1.ConfigWatchSpec{
 				Targets: []v1alpha1.TargetSelector{{Kind: "Deployment", Name: deploymentName(i)}},
+				Rollout: atOnce(),
 			},
 		})
 	})
@@ -141,8 +142,14 @@ func (c *cluster) create(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: oneNamespace, Name: sharedConfig},
 		Spec: v1alpha1.ConfigWatchSpec{
 			Sources: []v1alpha1.SourceSelector{{Kind: v1alpha1.ConfigMap, Name: sharedConfig}},
+			Rollout: atOnce(),
 		},
 	})
+}
+
+// atOnce makes nothing wait: there are no controllers that would complete a rollout.
+func atOnce() v1alpha1.RolloutSpec {
+	return v1alpha1.RolloutSpec{SettleSeconds: new(int32(0)), MaxConcurrent: 1000}
 }
 
 // each calls the function for each number, several at once.

@@ -18,6 +18,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,13 +41,20 @@ type contender interface {
 // managerProcess is the manager's own binary.
 type managerProcess struct {
 	binary string
+	// memoryLimit is that of its container, in bytes; 0: that of the Deployment.
+	memoryLimit int
+	// args are more flags.
+	args []string
 	*utils.Manager
 }
 
+// memoryLimit is that of the Deployment's container, in bytes.
+const memoryLimit = 128 << 20
+
 func (m *managerProcess) start(ctx context.Context, c *cluster) (err error) {
-	// The memory limit is that of the Deployment's container.
 	m.Manager, err = utils.StartManager(utils.ManagerOptions{
-		Binary: m.binary, Kubeconfig: c.plane.Kubeconfig(), Env: []string{"MEMORY_LIMIT=134217728"},
+		Binary: m.binary, Kubeconfig: c.plane.Kubeconfig(), Args: m.args,
+		Env: []string{fmt.Sprintf("MEMORY_LIMIT=%d", cmp.Or(m.memoryLimit, memoryLimit))},
 	})
 	if err != nil {
 		return err

@@ -32,6 +32,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/ktechhub/configwatch/internal/stream"
 )
 
 // size is how much is measured.
@@ -39,32 +41,38 @@ type size struct {
 	workloads      int // Deployments, each with a ConfigMap, a Secret and a ConfigWatch of its own
 	shared         int // of them also read one shared ConfigMap
 	changes        int // changes made one at a time, for the latency
+	repeats        int // how often bursts and fan-outs are measured in each of the rounds
 	rounds         int // how often each of the others is measured; the median counts
 	metadataWrites int
 	downChanges    int
 	kills          int
 	scale          []int // numbers of targets and of ConfigWatches on one source, rising
 	foreign        []int // numbers of foreign Secrets, rising
+	subscriptions  []int // numbers of subscriptions to the feed, rising
+	streams        int   // whose memory is measured
+	quickStreams   int   // whose latency is
 }
 
 func standard() size {
 	return size{
-		workloads: 200, shared: 100, changes: 200, rounds: 5, metadataWrites: 2000, downChanges: 100, kills: 7,
+		workloads: 200, shared: 100, changes: 200, repeats: 5, rounds: 5, metadataWrites: 2000, downChanges: 100, kills: 7,
 		scale: []int{10, 100, 1000}, foreign: []int{1000, 10000},
+		subscriptions: []int{1, 100, 1000, 10000}, streams: stream.DefaultMaxStreams, quickStreams: 200,
 	}
 }
 
 // small is for a smoke test of the benchmark itself: its figures say nothing.
 func small() size {
-	return size{workloads: 6, shared: 3, changes: 5, rounds: 1, metadataWrites: 20, downChanges: 3, kills: 1,
+	return size{workloads: 6, shared: 3, changes: 5, repeats: 1, rounds: 1, metadataWrites: 20, downChanges: 3, kills: 1,
 		scale: []int{1, 2}, foreign: []int{20},
+		subscriptions: []int{1, 100}, streams: 200, quickStreams: 20,
 	}
 }
 
 func main() {
 	smoke := flag.Bool("smoke", false, "Measure next to nothing, to see whether the benchmark works.")
 	output := flag.String("output", "bench.json", "The file to write the figures to.")
-	only := flag.String("only", "", "The steps to make, separated by commas: adoption, speed, work, noise, down, kill, memory, scale. Default: all.")
+	only := flag.String("only", "", "The steps to make, separated by commas: adoption, speed, work, noise, down, kill, memory, scale, feed, stream. Default: all.")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

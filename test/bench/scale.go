@@ -63,7 +63,10 @@ func (b *bench) scale(ctx context.Context) error {
 func oneForAll(namespace string, _ int) []*v1alpha1.ConfigWatch {
 	return []*v1alpha1.ConfigWatch{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: sharedConfig},
-		Spec:       v1alpha1.ConfigWatchSpec{Sources: []v1alpha1.SourceSelector{{Kind: v1alpha1.ConfigMap, Name: sharedConfig}}},
+		Spec: v1alpha1.ConfigWatchSpec{
+			Sources: []v1alpha1.SourceSelector{{Kind: v1alpha1.ConfigMap, Name: sharedConfig}},
+			Rollout: atOnce(),
+		},
 	}}
 }
 
@@ -75,6 +78,7 @@ func oneForEach(namespace string, n int) []*v1alpha1.ConfigWatch {
 			Spec: v1alpha1.ConfigWatchSpec{
 				Sources: []v1alpha1.SourceSelector{{Kind: v1alpha1.ConfigMap, Name: sharedConfig}},
 				Targets: []v1alpha1.TargetSelector{{Kind: "Deployment", Name: deploymentName(i)}},
+				Rollout: atOnce(),
 			},
 		}
 	}

@@ -68,7 +68,7 @@ var _ = Describe("The manager's permissions", func() {
 		create(ctx,
 			utils.MakeDeployment("app").EnvFromConfigMap("app-config").Obj(), utils.MakeStatefulSet("app").EnvFromConfigMap("app-config").Obj(),
 			utils.MakeDaemonSet("app").EnvFromConfigMap("app-config").Obj(), utils.MakeCronJob("app").EnvFromConfigMap("app-config").Obj(),
-			utils.MakeConfigWatch("app").ConfigMap("app-config").Obj())
+			utils.MakeConfigWatch("app").ConfigMap("app-config").Rollout(v1alpha1.RolloutSpec{SettleSeconds: new(int32(1))}).Obj())
 		Eventually(here.Status).WithArguments(ctx, "app").Should(HaveField("Summary.UpToDate", BeEquivalentTo(4)))
 		set(ctx, "debug")
 		for _, kind := range []string{deployment, statefulSet, daemonSet} {

@@ -147,7 +147,7 @@ func restartsOf(ctx context.Context, kind, name string) *utils.Restarts {
 }
 
 // expectRow waits for the row of the workload app.
-func expectRow(ctx context.Context, kind string, state v1alpha1.TargetState, reason, message string) {
+func expectRow(ctx context.Context, kind string, state v1alpha1.TargetState, reason string, message any) {
 	GinkgoHelper()
 	Eventually(here.Row).WithArguments(ctx, "app", kind, "app").Should(SatisfyAll(
 		HaveField("State", state), HaveField("Reason", reason), HaveField("Message", message)))

@@ -32,6 +32,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,8 +55,14 @@ type proxy struct {
 
 	mu     sync.Mutex
 	faults []*fault
+	// choose makes a fault for a call that none of the faults hits, or nil.
+	choose func(call) *fault
 	seen   []seen
 	stalls map[string]chan struct{} // by class; closed when the streams flow on
+	// tear tells whether a watch of a class is to be cut, when it has brought something so many times.
+	tear func(class string, brought int) bool
+	// torn counts the watches that were cut by it.
+	torn atomic.Int64
 	// gone counts the watches that the API server has ended because it no longer knows their beginning.
 	gone atomic.Int64
 }
@@ -218,6 +225,9 @@ func (p *proxy) due(c call) *fault {
 		}
 		return f
 	}
+	if p.choose != nil {
+		return p.choose(c)
+	}
 	return nil
 }
 
@@ -234,31 +244,44 @@ func (p *proxy) add(f *fault) (hit <-chan struct{}) {
 func (p *proxy) lift() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.faults = nil
+	p.faults, p.choose = nil, nil
+}
+
+// chooseBy has a fault chosen for each call that none of those that were added hits, until all are lifted.
+func (p *proxy) chooseBy(choose func(call) *fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.choose = choose
 }
 
 // calls is how many calls of the class there were since a time.
 func (p *proxy) calls(class string, since time.Time) int {
+	return len(p.seenSince(class, since))
+}
+
+// seenSince are the calls of the class since a time.
+func (p *proxy) seenSince(class string, since time.Time) []seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := 0
-	for _, s := range p.seen {
-		if s.String() == class && !s.at.Before(since) {
-			n++
-		}
-	}
-	return n
+	return slices.DeleteFunc(slices.Clone(p.seen), func(s seen) bool {
+		return s.String() != class || s.at.Before(since)
+	})
 }
 
 // watched is the stream of a watch.
 type watched struct {
 	io.ReadCloser
 
-	proxy *proxy
-	class string
+	proxy   *proxy
+	class   string
+	brought int
+	torn    bool
 }
 
 func (w *watched) Read(b []byte) (int, error) {
+	if w.torn {
+		return 0, errCut
+	}
 	n, err := w.ReadCloser.Read(b)
 	if bytes.Contains(b[:n], []byte(metav1.StatusReasonExpired)) { // the words differ: the watch cache's, or etcd's
 		w.proxy.gone.Add(1)
@@ -266,7 +289,29 @@ func (w *watched) Read(b []byte) (int, error) {
 	if stall := w.proxy.stalled(w.class); stall != nil {
 		<-stall
 	}
+	const end = 3 // bytes without which nothing can be made of the last event
+	if w.brought++; n > end && w.proxy.tears(w.class, w.brought) {
+		w.torn = true
+		return n - end, nil
+	}
 	return n, err
+}
+
+// tearBy has watches cut in the middle of an event; by nil, none is from now on.
+func (p *proxy) tearBy(tear func(class string, brought int) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tear = tear
+}
+
+func (p *proxy) tears(class string, brought int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tear == nil || !p.tear(class, brought) {
+		return false
+	}
+	p.torn.Add(1)
+	return true
 }
 
 // stall keeps what the watches of a class bring, until it is told to resume.

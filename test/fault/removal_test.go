@@ -31,8 +31,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
-	"github.com/ktechhub/configwatch/internal/workload"
-	"github.com/ktechhub/configwatch/test/utils"
 )
 
 var _ = Describe("A manager that something is taken away from", func() {
@@ -50,10 +48,7 @@ var _ = Describe("A manager that something is taken away from", func() {
 		Expect(m.Exited()).NotTo(BeClosed())
 
 		restore(ctx)
-		for _, name := range s.own {
-			s.create(ctx, utils.MakeConfigWatch(name).Target(workload.Deployment, name).Obj())
-		}
-		s.create(ctx, utils.MakeConfigWatch(shared).ConfigMap(shared).Obj())
+		s.create(ctx, s.configWatches()...)
 		s.settle(ctx)
 		s.change(ctx, v1alpha1.ConfigMap, shared)
 		s.change(ctx, v1alpha1.Secret, s.own[0])

@@ -109,8 +109,14 @@ func dumped(log string) string {
 // launch starts a manager through a proxy; it ends with the test at the latest.
 func launch(p *proxy, args ...string) *utils.Manager {
 	GinkgoHelper()
+	return launchIn(nil, p, args...)
+}
+
+// launchIn is launch, with more environment variables.
+func launchIn(env []string, p *proxy, args ...string) *utils.Manager {
+	GinkgoHelper()
 	m, err := utils.StartManager(utils.ManagerOptions{
-		Binary: binary, Kubeconfig: p.kubeconfig, Args: append([]string{"--zap-log-level=10"}, args...), Output: logs,
+		Binary: binary, Kubeconfig: p.kubeconfig, Args: append([]string{"--zap-log-level=10"}, args...), Env: env, Output: logs,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {

@@ -66,6 +66,8 @@ var _ = Describe("The key of Secrets' hashes", func() {
 	})
 
 	It("is made once, even by two managers that start at once, and is the same at each start (E2)", func(ctx SpecContext) {
+		recorded := func() string { return sourceRow(ctx, "web", v1alpha1.Secret, "credentials").Hash }
+		before := recorded()
 		insteadOfManager()
 		Expect(k8sClient.Delete(ctx, hashKey(ctx))).To(Succeed())
 		mark := since()
@@ -81,6 +83,7 @@ var _ = Describe("The key of Secrets' hashes", func() {
 		Expect(made).To(HaveLen(1))
 		key := hashKey(ctx).Data[hashkey.DataKey]
 
+		Eventually(recorded).ShouldNot(Equal(before), "what changes before the new baseline is part of it (E3)")
 		settle(ctx)
 		setSecret(ctx, "credentials", "password", "after")
 		expectRestarts(ctx, web, 1)

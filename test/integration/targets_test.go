@@ -97,9 +97,9 @@ var _ = Describe("What doesn't exist (E25)", func() {
 			Expect(condition(ctx, "web", v1alpha1.ConditionReady)).To(Equal(metav1.Condition{
 				Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: message,
 			}))
-			Expect(condition(ctx, "web", v1alpha1.ConditionStalled)).To(Equal(metav1.Condition{
+			Eventually(condition).WithArguments(ctx, "web", v1alpha1.ConditionStalled).Should(Equal(metav1.Condition{
 				Type: "Stalled", Status: metav1.ConditionTrue, Reason: reason, Message: message,
-			}))
+			}), "once it is no longer to be expected that it appears by itself")
 			Eventually(notes).WithArguments(ctx, v1alpha1.EventStalled).Should(ConsistOf("ConfigWatch: " + reason + ": " + message))
 		},
 		Entry("of the targets", func() *utils.ConfigWatchBuilder {
@@ -122,7 +122,7 @@ var _ = Describe("What doesn't exist (E25)", func() {
 
 	It("stops being told when it appears", func(ctx SpecContext) {
 		establish(ctx, utils.MakeConfigWatch("api").ConfigMap("app-config").Target(deployment, "api"))
-		Expect(condition(ctx, "api", v1alpha1.ConditionStalled)).NotTo(BeZero())
+		Eventually(condition).WithArguments(ctx, "api", v1alpha1.ConditionStalled).ShouldNot(BeZero())
 		create(ctx, utils.MakeDeployment("api").Replicas(0).Obj())
 		Eventually(condition).WithArguments(ctx, "api", v1alpha1.ConditionReady).Should(HaveField("Status", metav1.ConditionTrue))
 		Expect(condition(ctx, "api", v1alpha1.ConditionStalled)).To(BeZero())

@@ -148,6 +148,8 @@ var _ = Describe("Modes that wait (E19)", func() {
 
 	It("owe nothing for a change that was taken back", func(ctx SpecContext) {
 		begin(ctx, v1alpha1.ModeSuspended)
+		finish(ctx, "web") // as pods that are started meanwhile might run what is taken back (E13)
+		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("State", v1alpha1.TargetUpToDate))
 		set(ctx, "app-config", "LOG_LEVEL", "debug")
 		Eventually(row).WithArguments(ctx, "web", deployment, "web").Should(HaveField("State", v1alpha1.TargetPending))
 		set(ctx, "app-config", "LOG_LEVEL", "info")

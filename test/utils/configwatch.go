@@ -27,9 +27,22 @@ type ConfigWatchBuilder struct {
 	object *v1alpha1.ConfigWatch
 }
 
-// MakeConfigWatch makes one that names nothing yet.
+// MakeConfigWatch makes one that names nothing yet, and restarts whatever there is to restart at once.
 func MakeConfigWatch(name string) *ConfigWatchBuilder {
-	return &ConfigWatchBuilder{object: &v1alpha1.ConfigWatch{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+	b := &ConfigWatchBuilder{object: &v1alpha1.ConfigWatch{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+	return b.Rollout(v1alpha1.RolloutSpec{SettleSeconds: new(int32(0)), MaxConcurrent: 1000})
+}
+
+// Rollout says when and in which steps targets are restarted.
+func (b *ConfigWatchBuilder) Rollout(rollout v1alpha1.RolloutSpec) *ConfigWatchBuilder {
+	b.object.Spec.Rollout = rollout
+	return b
+}
+
+// Annotate sets an annotation of the ConfigWatch.
+func (b *ConfigWatchBuilder) Annotate(key, value string) *ConfigWatchBuilder {
+	metav1.SetMetaDataAnnotation(&b.object.ObjectMeta, key, value)
+	return b
 }
 
 // Namespace puts it into a namespace.
@@ -92,6 +105,12 @@ func (b *ConfigWatchBuilder) Targets(kind, key, value string) *ConfigWatchBuilde
 // Follow says which sources restart the last target.
 func (b *ConfigWatchBuilder) Follow(follow v1alpha1.Follow) *ConfigWatchBuilder {
 	b.object.Spec.Targets[len(b.object.Spec.Targets)-1].Follow = follow
+	return b
+}
+
+// Subscriber adds a subscriber, who has what the schema fills in where nothing is said.
+func (b *ConfigWatchBuilder) Subscriber(subscriber v1alpha1.Subscriber) *ConfigWatchBuilder {
+	b.object.Spec.Subscribers = append(b.object.Spec.Subscribers, subscriber)
 	return b
 }
 

@@ -39,18 +39,27 @@ import (
 // ManagerNamespace is the manager's own namespace in tests.
 const ManagerNamespace = "configwatch-system"
 
-// BuildManager builds the manager's binary, as a release has it, and is its path. Suites that build it
-// at once wait for each other.
+// BuildManager builds the manager's binary, as a release has it, and is its path.
 func BuildManager(ctx context.Context) (string, error) {
+	return build(ctx, "manager", "./cmd")
+}
+
+// BuildPlugin builds the kubectl plugin, as a release has it, and is its path.
+func BuildPlugin(ctx context.Context) (string, error) {
+	return build(ctx, "kubectl-configwatch", "./cmd/kubectl-configwatch")
+}
+
+// build builds a program. Suites that build at once wait for each other.
+func build(ctx context.Context, name, folder string) (string, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return "", err
 	}
-	folder := filepath.Join(root, "bin", "test")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	built := filepath.Join(root, "bin", "test")
+	if err := os.MkdirAll(built, 0o755); err != nil {
 		return "", err
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(filepath.Join(built, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", err
 	}
@@ -58,12 +67,12 @@ func BuildManager(ctx context.Context) (string, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("waiting for another build: %w", err)
 	}
-	binary := filepath.Join(folder, "manager")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./cmd")
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the manager: %w\n%s", err, out)
+	binary := filepath.Join(built, name)
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, folder)
+	command.Dir = root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
 	}
 	return binary, nil
 }
@@ -90,7 +99,8 @@ type ManagerOptions struct {
 	Binary string
 	// Kubeconfig is the path of the file that says where the API server is, and as whom.
 	Kubeconfig string
-	// Args are more flags. Leader election is off unless they turn it on.
+	// Args are more flags. Leader election is off, and any number of targets roll out at once, unless they
+	// say otherwise.
 	Args []string
 	// Env are more environment variables, each as NAME=value.
 	Env []string
@@ -108,6 +118,7 @@ func StartManager(opts ManagerOptions) (*Manager, error) {
 	args := append([]string{
 		"--kubeconfig=" + opts.Kubeconfig, "--namespace=" + ManagerNamespace,
 		"--health-probe-bind-address=" + probes, "--leader-elect=false",
+		"--max-concurrent-rollouts=0", // where there are no controllers, no rollout is ever complete
 	}, opts.Args...)
 	m.command = exec.Command(opts.Binary, args...)
 	m.command.Env = append(os.Environ(), opts.Env...)

@@ -95,6 +95,7 @@ var _ = Describe("config/default", Ordered, func() {
 		Expect(service.Spec.Ports[0].TargetPort.StrVal).To(Equal("metrics"))
 		policy := one[networkingv1.NetworkPolicy](m, "NetworkPolicy")
 		Expect(policy.Spec.Ingress[0].Ports[0].Port.StrVal).To(Equal("metrics"))
+		Expect(policy.Spec.PolicyTypes).To(Equal([]networkingv1.PolicyType{networkingv1.PolicyTypeIngress}), "webhooks go out")
 		for _, selector := range []map[string]string{service.Spec.Selector, policy.Spec.PodSelector.MatchLabels} {
 			Expect(selector).To(Equal(m.deployment().Spec.Selector.MatchLabels))
 		}

@@ -18,6 +18,7 @@ package install
 
 import (
 	"context"
+	"regexp"
 	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -37,7 +38,10 @@ const (
 	metricsArg = "--metrics-bind-address=:8443"
 )
 
-// manifests are what a folder of config/ renders to.
+// annotationPath is how the downward API names an annotation of the pod.
+var annotationPath = regexp.MustCompile(`^metadata\.annotations\['(.+)'\]$`)
+
+// manifests are what a folder of config/ renders to, or what OLM makes of the bundle.
 type manifests []*unstructured.Unstructured
 
 func render(ctx context.Context, folder string) manifests {
@@ -92,6 +96,8 @@ func (m manifests) environment() []string {
 		case from == nil:
 		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
 			value = m.deployment().Namespace
+		case from.FieldRef != nil && annotationPath.MatchString(from.FieldRef.FieldPath):
+			value = m.deployment().Spec.Template.Annotations[annotationPath.FindStringSubmatch(from.FieldRef.FieldPath)[1]]
 		case from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "limits.memory":
 			value = strconv.FormatInt(container.Resources.Limits.Memory().Value(), 10)
 		default:

@@ -129,7 +129,9 @@ func createApplications(ctx context.Context, namespace string) []*utils.Restarts
 		utils.MakeDaemonSet("app").Namespace(namespace).Obj(),
 		utils.MakeCronJob("app").Namespace(namespace).Obj(),
 		utils.MakeConfigWatch("app").Namespace(namespace).ConfigMap("first").ConfigMap("second").Secret("secret").
-			Target("Deployment", "app").Target("StatefulSet", "app").Target("DaemonSet", "app").Target("CronJob", "app").Obj())
+			Target("Deployment", "app").Target("StatefulSet", "app").Target("DaemonSet", "app").Target("CronJob", "app").
+			Rollout(v1alpha1.RolloutSpec{SettleSeconds: new(int32(1))}). // so that templates are read (E13)
+			Obj())
 	expectReady(ctx, namespace)
 	var restarts []*utils.Restarts
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
@@ -177,15 +179,29 @@ func expectSeries(ctx context.Context, namespace string) {
 // ways.
 func (o *operator) expectJustItsRights(mark int64) {
 	GinkgoHelper()
-	rights := o.rights()
+	o.expectUse(mark, o.rights())
+	o.expectWithinRights(mark)
+}
+
+// expectUse waits until the manager has made use of each of some rights since a mark of the audit log.
+func (o *operator) expectUse(mark int64, rights []right) {
+	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		requests, err := audit.Since(mark, func(r utils.Request) bool { return r.User == utils.ManagerUser })
+		requests, err := audit.Since(mark, byManager)
 		g.Expect(err).NotTo(HaveOccurred())
 		unused := slices.DeleteFunc(slices.Clone(rights), func(r right) bool { return slices.ContainsFunc(requests, r.covers) })
 		g.Expect(unused).To(BeEmpty(), "rights that the manager has no use for")
 	}).WithTimeout(10 * time.Second).Should(Succeed())
-	requests, err := audit.Since(mark, func(r utils.Request) bool { return r.User == utils.ManagerUser })
+}
+
+// expectWithinRights checks that none of the manager's requests since a mark of the audit log was forbidden, or
+// allowed by rights that the manifests don't give it.
+func (o *operator) expectWithinRights(mark int64) {
+	GinkgoHelper()
+	rights := o.rights()
+	requests, err := audit.Since(mark, byManager)
 	Expect(err).NotTo(HaveOccurred())
+	Expect(requests).NotTo(BeEmpty())
 	for _, request := range requests {
 		Expect(request.Code).NotTo(Equal(403), "a right that the manager lacks: %s", request)
 		if request.Resource == "" {
@@ -195,6 +211,8 @@ func (o *operator) expectJustItsRights(mark int64) {
 			"a right that the manager has from elsewhere: %s", request)
 	}
 }
+
+func byManager(r utils.Request) bool { return r.User == utils.ManagerUser }
 
 func mark() int64 {
 	GinkgoHelper()

@@ -47,20 +47,30 @@ var _ = Describe("The status", func() {
 		watch := get(ctx, "web")
 		spec := watch.Spec.DeepCopy()
 		watch.Spec.Mode = v1alpha1.ModeSuspended
-		watch.Status = upToDate()
+		status := upToDate()
+		watch.Status = *status.DeepCopy()
 		Expect(k8sClient.Status().Update(ctx, watch)).To(Succeed())
 
 		watch = get(ctx, "web")
 		Expect(watch.Spec).To(Equal(*spec))
 		Expect(watch.Generation).To(Equal(int64(1)))
-		Expect(watch.Status).To(Equal(upToDate()))
+		Expect(watch.Status).To(Equal(status))
+	})
+
+	It("is the same after it was written, with what a restart waits for", func(ctx SpecContext) {
+		Expect(create(ctx, withSpec("web", web))).To(Succeed())
+		watch := get(ctx, "web")
+		status := waiting()
+		watch.Status = *status.DeepCopy()
+		Expect(k8sClient.Status().Update(ctx, watch)).To(Succeed())
+		Expect(get(ctx, "web").Status).To(Equal(status))
 	})
 
 	DescribeTable("is refused when",
 		func(ctx SpecContext, spoil func(*v1alpha1.ConfigWatchStatus), messages ...string) {
 			Expect(create(ctx, withSpec("web", web))).To(Succeed())
 			watch := get(ctx, "web")
-			watch.Status = upToDate()
+			watch.Status = waiting()
 			spoil(&watch.Status)
 			Expect(complaints(k8sClient.Status().Update(ctx, watch))).To(ConsistOf(messages))
 		},
@@ -72,7 +82,7 @@ var _ = Describe("The status", func() {
 		Entry("a target's state is unknown",
 			func(s *v1alpha1.ConfigWatchStatus) { s.Targets[0].State = "Stale" },
 			`status.targets[0].state: Unsupported value: "Stale": supported values: "UpToDate", "Pending", `+
-				`"RollingOut", "Failed", "Blocked", "Missing", "Ignored"`),
+				`"RollingOut", "Failed", "Halted", "Blocked", "Missing", "Ignored"`),
 		Entry("a source has two rows",
 			func(s *v1alpha1.ConfigWatchStatus) { s.Sources = append(s.Sources, s.Sources[0]) },
 			`status.sources[1]: Duplicate value: {"kind":"ConfigMap","name":"app-config"}`),
@@ -91,6 +101,23 @@ var _ = Describe("The status", func() {
 			func(s *v1alpha1.ConfigWatchStatus) { s.Targets[0].Restarts = -1 },
 			"status.targets[0].restarts: Invalid value: -1: "+
 				"targets[0].restarts in body should be greater than or equal to 0"),
+		Entry("there are eight recent changes",
+			func(s *v1alpha1.ConfigWatchStatus) {
+				s.Targets[0].RecentChanges = append(s.Targets[0].RecentChanges, metav1.Now())
+			},
+			"status.targets[0].recentChanges: Too many: 8: must have at most 7 items"),
+		Entry("a target settles a fifth time",
+			func(s *v1alpha1.ConfigWatchStatus) { s.Targets[0].Wait.SettlingRestarts = 5 },
+			"status.targets[0].wait.settlingRestarts: Invalid value: 5: "+
+				"targets[0].wait.settlingRestarts in body should be less than or equal to 4"),
+		Entry("a slowdown is less than half a minute",
+			func(s *v1alpha1.ConfigWatchStatus) { s.Targets[0].Slowdown.CooldownSeconds = 29 },
+			"status.targets[0].slowdown.cooldownSeconds: Invalid value: 29: "+
+				"targets[0].slowdown.cooldownSeconds in body should be greater than or equal to 30"),
+		Entry("a slowdown is more than ten minutes",
+			func(s *v1alpha1.ConfigWatchStatus) { s.Targets[0].Slowdown.CooldownSeconds = 601 },
+			"status.targets[0].slowdown.cooldownSeconds: Invalid value: 601: "+
+				"targets[0].slowdown.cooldownSeconds in body should be less than or equal to 600"),
 	)
 })
 
@@ -186,6 +213,26 @@ func upToDate() v1alpha1.ConfigWatchStatus {
 		}},
 		Summary: &v1alpha1.Summary{Sources: 1, Targets: 3, UpToDate: 2, LastRestartTime: &restart},
 	}
+}
+
+// waiting is a status as the operator may write it, of a target that was restarted and is owed another restart.
+func waiting() v1alpha1.ConfigWatchStatus {
+	status := upToDate()
+	last := *status.Targets[0].LastRestartTime
+	began := metav1.NewMicroTime(last.Add(time.Minute + 250*time.Microsecond))
+	template := &v1alpha1.Template{Hash: "v0.2.0:0123456789abcdef", Generation: 4}
+	status.ApprovalHash, status.RestartRequestedAt = "0f3a5c7e9b1d2846", &last
+	t := &status.Targets[0]
+	t.State, t.Reason = v1alpha1.TargetPending, v1alpha1.ReasonAwaitingApproval
+	t.Wait = &v1alpha1.Wait{
+		Digest: "0123456789abcdef", Since: began, SettlingSince: began, SettlingRestarts: 4, Template: template,
+		ApprovedHash: "0f3a5c7e9b1d2846", Renew: true, RequestedAt: &last,
+	}
+	t.Rollout = &v1alpha1.RolloutStatus{Template: template, NewPods: 2, LastProgressTime: last}
+	t.RecentChanges = []metav1.Time{last, last, last, last, last, last, last}
+	t.Slowdown = &v1alpha1.Slowdown{CooldownSeconds: 600, Message: "more than 6 changes within 10 minutes"}
+	t.Sources[0].Changed = true
+	return status
 }
 
 // table takes the header and the first row of what kubectl prints apart.

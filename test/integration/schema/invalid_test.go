@@ -43,11 +43,22 @@ const (
 		"list them in spec.sources, or remove follow to use whatever the pod template references"
 	notRestartable = " is not a kind that can be restarted: use Deployment, StatefulSet, DaemonSet or CronJob"
 	correctIt      = ": correct it, or leave it out"
-	ofMode         = `supported values: "Active", "DryRun", "Suspended"`
-	ofChange       = `supported values: "Added", "Modified", "Deleted"`
-	jobRefused     = "spec.targets[0].kind: Invalid value: a Job can't be restarted, its pod template is immutable: " +
+	observeSources = "spec.sources: Invalid value: mode: Observe needs sources, as it has no targets to find them by: " +
+		"list the ConfigMaps and Secrets to watch"
+	observeTargets = "spec.targets: Invalid value: mode: Observe restarts nothing: remove targets, " +
+		"or use mode: Suspended to hold restarts for a while"
+	observeRollout = "spec.rollout: Invalid value: mode: Observe restarts nothing: remove rollout, " +
+		"or use mode: Suspended to hold restarts for a while"
+	ofMode     = `supported values: "Active", "DryRun", "Suspended", "Observe"`
+	ofChange   = `supported values: "Added", "Modified", "Deleted"`
+	jobRefused = "spec.targets[0].kind: Invalid value: a Job can't be restarted, its pod template is immutable: " +
 		"name the CronJob that makes it, or delete and re-create the Job"
 )
+
+// observing is a spec in mode Observe with something in its rollout.
+func observing(rollout string) string {
+	return "{mode: Observe, sources: [{kind: ConfigMap, name: app-config}], rollout: {" + rollout + "}}"
+}
 
 var _ = DescribeTable("A spec is refused, and told what to write instead, when",
 	func(ctx SpecContext, spec string, messages ...string) {
@@ -68,6 +79,18 @@ var _ = DescribeTable("A spec is refused, and told what to write instead, when",
 		`spec.mode: Unsupported value: "active": `+ofMode),
 	Entry("mode is the empty string", `{mode: "", targets: [{kind: Deployment, name: web}]}`,
 		`spec.mode: Unsupported value: "": `+ofMode),
+	Entry("mode is Observe, and there are no sources", `mode: Observe`, nothingToDo, observeSources),
+	Entry("mode is Observe, and there are targets alone", `{mode: Observe, targets: [{kind: Deployment, name: web}]}`,
+		observeSources, observeTargets),
+	Entry("mode is Observe, and there are targets too",
+		`{mode: Observe, sources: [{kind: ConfigMap, name: app-config}], targets: [{kind: Deployment, name: web}]}`, observeTargets),
+	Entry("mode is Observe, and changes settle longer", observing(`settleSeconds: 3`), observeRollout),
+	Entry("mode is Observe, and there is a cooldown", observing(`cooldownSeconds: 1`), observeRollout),
+	Entry("mode is Observe, and there are waves", observing(`maxConcurrent: 1`), observeRollout),
+	Entry("mode is Observe, and failures halt nothing", observing(`onFailure: Continue`), observeRollout),
+	Entry("mode is Observe, and there is a deadline", observing(`progressDeadlineSeconds: 60`), observeRollout),
+	Entry("mode is Observe, and someone has to approve", observing(`approval: Manual`), observeRollout),
+	Entry("mode is Observe, and there are windows", observing(`windows: [{schedule: "0 2 * * *", durationMinutes: 60}]`), observeRollout),
 	Entry("mode is a number", `{mode: 1, targets: [{kind: Deployment, name: web}]}`,
 		`spec.mode: Invalid value: "integer": spec.mode in body must be of type string: "integer"`,
 		"spec.mode: Unsupported value: 1: "+ofMode),
@@ -356,10 +379,22 @@ var _ = DescribeTable("A field that doesn't exist is named, rather than ignored:
 		"spec.targets[0].restartOn"),
 	Entry("a selector in the manner of a Service", `targets: [{kind: Deployment, selector: {app: web}}]`,
 		"spec.targets[0].selector.app"),
+	Entry("settleSeconds beside rollout", `{targets: [{kind: Deployment, name: web}], settleSeconds: 2}`, "spec.settleSeconds"),
+	Entry("settle and cooldown without their unit", `{targets: [{kind: Deployment, name: web}], rollout: {settle: 2, cooldown: 60}}`,
+		"spec.rollout.cooldown", "spec.rollout.settle"),
+	Entry("window for windows", `{targets: [{kind: Deployment, name: web}], rollout: {window: {schedule: "0 2 * * *"}}}`,
+		"spec.rollout.window"),
+	Entry("duration and timezone of a window", `{targets: [{kind: Deployment, name: web}],
+		rollout: {windows: [{schedule: "0 2 * * *", duration: 2h, timezone: UTC}]}}`,
+		"spec.rollout.windows[0].duration", "spec.rollout.windows[0].timezone"),
+	Entry("a rollout of a target's own", `targets: [{kind: Deployment, name: web, rollout: {maxConcurrent: 1}}]`,
+		"spec.targets[0].rollout"),
 
+	Entry("a subscriber's url beside webhook", `{targets: [{kind: Deployment, name: web}],
+		subscribers: [{name: cache, url: "https://example.com", webhook: {url: "https://example.com"}}]}`, "spec.subscribers[0].url"),
+	Entry("a token in a webhook", `{targets: [{kind: Deployment, name: web}],
+		subscribers: [{name: cache, webhook: {url: "https://example.com", token: "123"}}]}`, "spec.subscribers[0].webhook.token"),
 	// Fields of later releases.
-	Entry("rollout", `{targets: [{kind: Deployment, name: web}], rollout: {settleSeconds: 2}}`, "spec.rollout"),
-	Entry("subscribers", `{targets: [{kind: Deployment, name: web}], subscribers: [{name: cache}]}`, "spec.subscribers"),
 	Entry("action and refresh", `targets: [{kind: DaemonSet, name: proxy, action: Refresh, refresh: {port: 9090}}]`,
 		"spec.targets[0].action", "spec.targets[0].refresh"),
 )

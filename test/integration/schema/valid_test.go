@@ -62,6 +62,10 @@ targets:
   name: report`),
 	Entry("the mode DryRun", `{mode: DryRun, targets: [{kind: Deployment, name: web}]}`),
 	Entry("the mode Suspended", `{mode: Suspended, targets: [{kind: Deployment, name: web}]}`),
+	Entry("the mode Observe", `{mode: Observe, sources: [{kind: ConfigMap, name: app-config}]}`),
+	Entry("the mode Observe and empty lists", `{mode: Observe, sources: [{kind: Secret, selector: {}}], targets: [], rollout: {windows: []}}`),
+	Entry("the mode Observe and the defaults of rollout", observing(
+		`settleSeconds: 2, cooldownSeconds: 0, maxConcurrent: 10, onFailure: Halt, progressDeadlineSeconds: 600, approval: Automatic`)),
 	Entry("a mode without a value", "mode:\ntargets: [{kind: Deployment, name: web}]"),
 	Entry("an empty list of sources beside targets", `{sources: [], targets: [{kind: Deployment, name: web}]}`),
 
@@ -129,6 +133,8 @@ var _ = Describe("A ConfigWatch", func() {
 		for i := range 64 {
 			fmt.Fprintf(&spec, "- {apiVersion: apps/v1, kind: StatefulSet, name: %s, follow: Declared}\n", longName(i))
 		}
+		spec.WriteString("rollout: {windows: [" + repeat(16, `{schedule: "`+strings.Repeat("0,", 123)+
+			`%d 2 * * *", durationMinutes: 1, timeZone: `+strings.Repeat("z", 64)+`}`) + "]}\n")
 		Expect(create(ctx, withSpec("names", spec.String()))).To(Succeed())
 
 		selector := `{matchLabels: {` + repeat(16, `label-%d: value`) + `}, matchExpressions: [` +
@@ -146,6 +152,7 @@ targets: [`+strings.Repeat(`{kind: Deployment, selector: `+selector+`}, `, 64)+`
 				Kind: v1alpha1.Secret, Name: "db", RestartOn: []v1alpha1.Change{v1alpha1.Modified},
 			}},
 			Targets: []v1alpha1.TargetSelector{{Kind: "Deployment", Name: "web"}},
+			Rollout: defaultRollout(),
 		}))
 	})
 
@@ -162,6 +169,11 @@ targets: [`+strings.Repeat(`{kind: Deployment, selector: `+selector+`}, `, 64)+`
 					APIVersion: "apps/v1", Kind: "Deployment", Follow: v1alpha1.FollowReferenced,
 					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 				}},
+				Rollout: v1alpha1.RolloutSpec{
+					SettleSeconds: new(int32(0)), CooldownSeconds: new(int32(60)), MaxConcurrent: 1,
+					OnFailure: v1alpha1.OnFailureContinue, ProgressDeadlineSeconds: 30, Approval: v1alpha1.ApprovalManual,
+					Windows: []v1alpha1.Window{{Schedule: "0 2 * * 1-5", DurationMinutes: 120, TimeZone: "Europe/Berlin"}},
+				},
 			},
 		}
 		want := watch.DeepCopy()
