@@ -94,15 +94,14 @@ func (r *ConfigWatchReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		return ctrl.Result{}, nil
 	}
 	r.restoring.Do(func() { r.restoreTurns(ctx) })
-	written := cw.Status
-	status, news := r.unrecorded.latest(cw)
-	cw.Status = status
+	before := r.unrecorded.latest(cw)
+	cw.Status = before.status
 	now := r.Clock.Now().Truncate(time.Microsecond) // as the API server keeps it
 	observation, err := selection.Observe(cw, r.Sources, r.Workloads, now)
 	if err != nil {
 		return r.waitForCaches(ctx, cw, err)
 	}
-	return r.carryOut(ctx, cw, r.plan(cw, observation, now), conclusion{written: written, news: news})
+	return r.carryOut(ctx, cw, r.plan(cw, observation, now), before)
 }
 
 // carryOut makes the restarts that the operator as a whole may make now (E18), and reports. Whatever comes of
@@ -326,7 +325,7 @@ func (r *ConfigWatchReconciler) report(ctx context.Context, cw *v1alpha1.ConfigW
 	if !equality.Semantic.DeepEqual(c.written, c.status) {
 		cw.Status = c.status
 		if err := r.Client.Status().Update(ctx, cw, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
-			return fmt.Errorf("writing the status: %w", err)
+			return errors.Join(fmt.Errorf("writing the status: %w", err), r.unrecorded.failed(cw))
 		}
 	}
 	r.unrecorded.forget(client.ObjectKeyFromObject(cw))
