@@ -91,6 +91,8 @@ verify: bin/controller-gen ## Fail if generated files, formatting, go.mod or lic
 # PKG chooses packages and ARGS adds flags: make test PKG=./test/e2e ARGS='-run TestE2E -v'.
 PKG ?= ./...
 ARGS ?=
+# What tests wait for comes late on a busy machine. Gomega's own default is one second.
+export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 30s
 # RACE= (empty) turns the race detector off, where there is no C compiler.
 RACE ?= -race
 

@@ -107,9 +107,11 @@ func TestServiceAccountIsKnownAndPausedServerIsSilent(t *testing.T) {
 	g.Eventually(whoAmI).Should(Equal("system:serviceaccount:default:reader"))
 
 	g.Expect(plane.PauseAPIServer()).To(Succeed())
-	_, err = whoAmI()
-	var waited net.Error // client-go may wrap it, by where it waited
-	g.Expect(errors.As(err, &waited) && waited.Timeout()).To(BeTrue(), "%v", err)
+	g.Eventually(func() bool { // until the signal has reached it
+		_, err := whoAmI()
+		var waited net.Error // client-go may wrap it, by where it waited
+		return errors.As(err, &waited) && waited.Timeout()
+	}).Should(BeTrue())
 	g.Expect(plane.ResumeAPIServer()).To(Succeed())
 	g.Eventually(whoAmI).Should(Equal("system:serviceaccount:default:reader"))
 

@@ -224,7 +224,8 @@ func (p *Plane) StopAPIServer() error { return p.withAPIServer((*process).stop) 
 // KillAPIServer ends the API server by SIGKILL; StartAPIServer starts it again.
 func (p *Plane) KillAPIServer() error { return p.withAPIServer((*process).kill) }
 
-// PauseAPIServer stops the API server from running: connections stay open, nothing is answered.
+// PauseAPIServer stops the API server from running: connections stay open, nothing is answered. It may answer for
+// another moment, until the kernel has stopped all its threads.
 func (p *Plane) PauseAPIServer() error {
 	return p.withAPIServer(func(process *process) { process.signal(syscall.SIGSTOP) })
 }

@@ -39,8 +39,9 @@ import (
 const (
 	// app is a label that all sources of a scribe have, and feeds its value.
 	app, feeds = "app", "feed"
-	// settings is how many keys each of them has. All of them change at once, so that events are not small.
-	settings = 8
+	// settings is how many keys each of them has. All of them change at once, so that events are
+	// not small: the buffers between a stream and its client hold only some, and a slow client surely loses others.
+	settings = 64
 )
 
 // scribes write sources in every way that there is, several at once, each those of its own.
