@@ -110,8 +110,6 @@ var _ = Describe("A decision", func() {
 		))
 
 		mark = since()
-		Consistently(func() ([]utils.Request, error) {
-			return audit.Since(mark, func(r utils.Request) bool { return r.User == utils.ManagerUser && r.Verb != "watch" })
-		}).WithTimeout(steadyWhile).Should(BeEmpty())
+		Consistently(requestsOf).WithArguments(utils.ManagerUser, mark).WithTimeout(steadyWhile).Should(BeEmpty())
 	})
 })

@@ -17,9 +17,11 @@ limitations under the License.
 package install
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -36,6 +38,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/ktechhub/configwatch/internal/feed"
 	"github.com/ktechhub/configwatch/test/utils"
 )
 
@@ -50,9 +53,12 @@ var _ = Describe("config/samples/stream", Ordered, func() {
 	var (
 		m     manifests
 		names []string // of the certificate, as cert-manager makes it
+
+		installed int64 // mark of the audit log
 	)
 
 	BeforeAll(func(ctx SpecContext) {
+		installed = mark()
 		m = render(ctx, folder)
 		createNamespace(ctx, shop)
 		kubectl(ctx, "apply", "--server-side", "--validate=strict", "-k", folder)
@@ -124,7 +130,7 @@ var _ = Describe("config/samples/stream", Ordered, func() {
 		mounted := GinkgoT().TempDir()
 		Expect(os.WriteFile(filepath.Join(mounted, corev1.TLSCertKey), certificate, 0o600)).To(Succeed())
 		Expect(os.WriteFile(filepath.Join(mounted, corev1.TLSPrivateKeyKey), key, 0o600)).To(Succeed())
-		address := startWithStream(ctx, m, mounted)
+		operator, address := startWithStream(ctx, m, mounted)
 
 		user := "system:serviceaccount:" + shop + ":observer"
 		create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "observer"}},
@@ -137,13 +143,16 @@ var _ = Describe("config/samples/stream", Ordered, func() {
 				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "observer"},
 				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 			})
+		const value = "of a ConfigMap"
+		create(ctx, utils.MakeConfigMap("settings").Namespace(shop).Data("value", value).Obj())
 		token := tokenOf(ctx, shop, "observer")
 		for _, name := range names {
 			Expect(name).To(HavePrefix("configwatch-stream." + utils.ManagerNamespace + ".svc"))
-			Eventually(func() (int, error) { return ask(ctx, address, name, shop, certificate, token) }).Should(Equal(http.StatusOK), name)
+			Eventually(ask).WithArguments(ctx, address, name, shop, certificate, token).Should(ContainSubstring(value), name)
 		}
 		_, err = ask(ctx, address, "another."+utils.ManagerNamespace+".svc", shop, certificate, token)
 		Expect(err).To(MatchError(ContainSubstring("certificate is valid for configwatch-stream.")))
+		operator.expectWithinRights(installed)
 	})
 })
 
@@ -168,11 +177,11 @@ func field(object *unstructured.Unstructured, path ...string) string {
 	return text
 }
 
-// startWithStream starts the manager as the manifests have it, with the certificate of a folder, and is where it
-// serves the stream.
-func startWithStream(ctx context.Context, m manifests, mounted string) (address string) {
+// startWithStream starts the manager as the manifests have it, with the certificate of a folder, and tells where
+// it serves the stream.
+func startWithStream(ctx context.Context, m manifests, mounted string) (o *operator, address string) {
 	GinkgoHelper()
-	o := newOperator(ctx, m)
+	o = newOperator(ctx, m)
 	address = freeAddress()
 	replaced := map[string][]string{
 		probeArg: nil, metricsArg: nil, // utils.StartManager chooses another, and none
@@ -192,11 +201,12 @@ func startWithStream(ctx context.Context, m manifests, mounted string) (address 
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(o.Stop)
 	Expect(o.WaitReady(ctx)).To(Succeed())
-	return address
+	return o, address
 }
 
-// ask asks for a stream at the name of the Service, as a client in the cluster does, and is the status of the answer.
-func ask(ctx context.Context, address, name, namespace string, ca []byte, token string) (int, error) {
+// ask asks for a stream of ConfigMaps and their data at the name of the Service, as a client in the cluster does, and is
+// what is there at its beginning.
+func ask(ctx context.Context, address, name, namespace string, ca []byte, token string) (string, error) {
 	GinkgoHelper()
 	roots := x509.NewCertPool()
 	Expect(roots.AppendCertsFromPEM(ca)).To(BeTrue())
@@ -209,13 +219,20 @@ func ask(ctx context.Context, address, name, namespace string, ca []byte, token 
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	url := "https://" + name + ":8444/v1/namespaces/" + namespace + "/changes?kind=ConfigMap"
+	url := "https://" + name + ":8444/v1/namespaces/" + namespace + "/changes?kind=ConfigMap&initial=true&data=true"
 	request := must(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))
 	request.Header.Set("Authorization", "Bearer "+token)
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer response.Body.Close()
-	return response.StatusCode, nil
+	var beginning strings.Builder
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		fmt.Fprintln(&beginning, lines.Text())
+		if strings.Contains(lines.Text(), feed.TypeSynced) {
+			break
+		}
+	}
+	return beginning.String(), nil
 }
