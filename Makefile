@@ -98,7 +98,7 @@ RACE ?= -race
 
 .PHONY: test
 test: cc controlplane ## Run all tests: unit, integration, e2e and fault, with the race detector.
-	go test $(RACE) -timeout 20m -p 2 $(ARGS) $(PKG)
+	go test $(RACE) -timeout 20m -p 3 $(ARGS) $(PKG)
 
 .PHONY: test-unit
 test-unit: cc ## Run the tests that need no control plane.
