@@ -29,6 +29,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -46,11 +47,12 @@ type size struct {
 	metadataWrites int
 	downChanges    int
 	kills          int
-	scale          []int // numbers of targets and of ConfigWatches on one source, rising
-	foreign        []int // numbers of foreign Secrets, rising
-	subscriptions  []int // numbers of subscriptions to the feed, rising
-	streams        int   // whose memory is measured
-	quickStreams   int   // whose latency is
+	scale          []int         // numbers of targets and of ConfigWatches on one source, rising
+	foreign        []int         // numbers of foreign Secrets, rising
+	subscriptions  []int         // numbers of subscriptions to the feed, rising
+	streams        int           // whose memory is measured
+	quickStreams   int           // whose latency is
+	rest           time.Duration // in which a manager that has no work left makes no call
 }
 
 func standard() size {
@@ -58,6 +60,7 @@ func standard() size {
 		workloads: 200, shared: 100, changes: 200, repeats: 5, rounds: 5, metadataWrites: 2000, downChanges: 100, kills: 7,
 		scale: []int{10, 100, 1000}, foreign: []int{1000, 10000},
 		subscriptions: []int{1, 100, 1000, 10000}, streams: stream.DefaultMaxStreams, quickStreams: 200,
+		rest: 1500 * time.Millisecond,
 	}
 }
 
@@ -66,6 +69,7 @@ func small() size {
 	return size{workloads: 6, shared: 3, changes: 5, repeats: 1, rounds: 1, metadataWrites: 20, downChanges: 3, kills: 1,
 		scale: []int{1, 2}, foreign: []int{20},
 		subscriptions: []int{1, 100}, streams: 200, quickStreams: 20,
+		rest: 400 * time.Millisecond,
 	}
 }
 

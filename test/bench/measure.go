@@ -363,7 +363,7 @@ func difference(before, after map[string]int, calls ...string) int {
 
 // settled waits until the manager makes no more calls.
 func (b *bench) settled(ctx context.Context) error {
-	const interval, enough = 500 * time.Millisecond, 3
+	const enough = 3
 	calls := []string{"PATCH deployments", "PUT configwatches/status", "POST events"}
 	last, same := -1, 0
 	for same < enough {
@@ -380,7 +380,7 @@ func (b *bench) settled(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(interval):
+		case <-time.After(b.size.rest / enough):
 		}
 	}
 	return nil
