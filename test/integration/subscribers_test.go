@@ -366,7 +366,7 @@ var _ = Describe("A subscriber", func() {
 		Eventually(subscriberRow).WithArguments(ctx).Should(SatisfyAll(HaveField("LastDeliveryTime", Not(BeNil())), HaveField("Waiting", BeEmpty())))
 		settle(ctx)
 		mark := since()
-		Consistently(requestsOf).WithArguments(utils.ManagerUser, mark).WithTimeout(steadyWhile).Should(BeEmpty())
+		Consistently(idleRequests).WithArguments(mark).WithTimeout(steadyWhile).Should(BeEmpty())
 	})
 })
 

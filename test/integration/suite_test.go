@@ -256,13 +256,25 @@ func since() int64 {
 	return mark
 }
 
-// requestsOf are the requests of a user about the test's namespace, or all of them, without those that begin a watch.
-// What the manager still has to do for a test before is left out.
+// requestsOf are the requests of a user about the test's namespace, without those that begin a watch.
 func requestsOf(user string, since int64) []string {
 	GinkgoHelper()
-	requests, err := audit.Since(since, func(r utils.Request) bool {
-		return r.User == user && (r.Namespace == namespace || r.Namespace == "") && r.Verb != "watch"
+	return requests(since, func(r utils.Request) bool { return r.User == user && r.Namespace == namespace })
+}
+
+// idleRequests are the requests of a manager that should make none. What it still has to do for a test before is
+// left out.
+func idleRequests(since int64) []string {
+	GinkgoHelper()
+	return requests(since, func(r utils.Request) bool {
+		return r.User == utils.ManagerUser && (r.Namespace == namespace || r.Namespace == "")
 	})
+}
+
+// requests are some of the requests, without those that begin a watch.
+func requests(since int64, which func(utils.Request) bool) []string {
+	GinkgoHelper()
+	requests, err := audit.Since(since, func(r utils.Request) bool { return which(r) && r.Verb != "watch" })
 	Expect(err).NotTo(HaveOccurred())
 	said := make([]string, len(requests))
 	for i, r := range requests {

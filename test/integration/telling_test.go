@@ -110,6 +110,6 @@ var _ = Describe("A decision", func() {
 		))
 
 		mark = since()
-		Consistently(requestsOf).WithArguments(utils.ManagerUser, mark).WithTimeout(steadyWhile).Should(BeEmpty())
+		Consistently(idleRequests).WithArguments(mark).WithTimeout(steadyWhile).Should(BeEmpty())
 	})
 })

@@ -92,7 +92,7 @@ var _ = Describe("A restart that waits", func() {
 		Eventually(notes).WithArguments(ctx, v1alpha1.EventRestartDelayed).Should(ConsistOf(SatisfyAll(
 			HavePrefix("ConfigWatch: Deployment "+namespace+"/web: not restarted yet: "+changed+". The next window opens "), HaveSuffix("-02-29T00:00 UTC"))))
 		mark := since()
-		Consistently(requestsOf).WithArguments(utils.ManagerUser, mark).WithTimeout(steadyWhile).Should(BeEmpty())
+		Consistently(idleRequests).WithArguments(mark).WithTimeout(steadyWhile).Should(BeEmpty())
 		Expect(web.Count()).To(BeZero())
 	})
 
