@@ -12,8 +12,11 @@ IMG ?= ghcr.io/ktechhub/configwatch:v$(VERSION)
 CONTAINER_TOOL ?= docker
 KUBECTL ?= kubectl
 
+# COMMIT is what the tree is at.
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+
 MODULE := $(shell awk '$$1 == "module" {print $$2}' go.mod)
-LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=v$(VERSION)
+LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=v$(VERSION) -X $(MODULE)/internal/version.Commit=$(COMMIT)
 
 ##@ General
 
@@ -102,7 +105,7 @@ test: cc controlplane ## Run all tests: unit, integration, e2e and fault, with t
 
 .PHONY: test-unit
 test-unit: cc ## Run the tests that need no control plane.
-	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs ./hack/bundle/...
+	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs ./hack/bundle/... ./hack/image
 
 # Much runs in managers that tests start, so these are built to count too: GOFLAGS reaches their build,
 # and go test would hand them a folder of its own. A manager that is killed leaves no record.
@@ -151,7 +154,7 @@ demo: controlplane ## Show ConfigWatch at work on a Kubernetes of its own; KEEP=
 
 .PHONY: docker-build
 docker-build: ## Build the image, IMG.
-	$(CONTAINER_TOOL) build --build-arg VERSION=v$(VERSION) -t $(IMG) .
+	$(CONTAINER_TOOL) build --build-arg VERSION=v$(VERSION) --build-arg COMMIT=$(COMMIT) -t $(IMG) .
 
 .PHONY: docker-push
 docker-push: ## Push the image, IMG.

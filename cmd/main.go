@@ -43,6 +43,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
@@ -132,7 +133,11 @@ func run(ctx context.Context, opts *options) error {
 	if err := addController(ctx, mgr, sources, workloads, teller, opts); err != nil {
 		return err
 	}
-	ctrl.Log.Info("Starting", "version", version.Version, "namespace", ownNamespace, "watchNamespaces", opts.watchNamespaces)
+	if err := metrics.Registry.Register(version.Collector()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	ctrl.Log.Info("Starting", "version", version.Version, "commit", version.Commit,
+		"namespace", ownNamespace, "watchNamespaces", opts.watchNamespaces)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running: %w", err)
 	}
@@ -187,7 +192,7 @@ func newManager(config *rest.Config, opts *options, ownNamespace string) (ctrl.M
 }
 
 func metricsOptions(opts *options) metricsserver.Options {
-	metrics := metricsserver.Options{
+	o := metricsserver.Options{
 		BindAddress:   opts.metricsAddress,
 		SecureServing: opts.metricsSecure,
 		CertDir:       opts.metricsCertPath,
@@ -195,12 +200,12 @@ func metricsOptions(opts *options) metricsserver.Options {
 		KeyName:       opts.metricsCertKey,
 	}
 	if opts.metricsSecure {
-		metrics.FilterProvider = access.Filter
+		o.FilterProvider = access.Filter
 	}
 	if !opts.enableHTTP2 {
-		metrics.TLSOpts = append(metrics.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
+		o.TLSOpts = append(o.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
 	}
-	return metrics
+	return o
 }
 
 // newClientset makes a client of the built-in kinds that speaks protobuf.

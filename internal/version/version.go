@@ -14,8 +14,26 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package version knows which version this is.
+// Package version knows which version this is, and tells it as a metric.
 package version
 
-// Version is set when the operator is built, from the file VERSION.
-var Version = "devel"
+import (
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Set when the operator is built: Version from the file VERSION, Commit from Git.
+var (
+	Version = "devel"
+	Commit  = "unknown"
+)
+
+// Collector is the metric configwatch_build_info, whose labels say what runs.
+func Collector() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "configwatch_build_info",
+		Help:        "Always 1: its labels are the version of the operator, the commit and the Go release that it was built from.",
+		ConstLabels: prometheus.Labels{"version": Version, "commit": Commit, "goversion": runtime.Version()},
+	}, func() float64 { return 1 })
+}
