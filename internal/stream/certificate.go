@@ -62,7 +62,10 @@ func (c *certificate) watch(ctx context.Context) error {
 	if c.watcher == nil {
 		return nil
 	}
-	return c.watcher.Start(ctx)
+	if err := c.watcher.Start(ctx); err != nil {
+		return fmt.Errorf("watching the certificate of streams: %w", err)
+	}
+	return nil
 }
 
 func (c *certificate) config() *tls.Config {

@@ -152,7 +152,14 @@ func TestF8AServerThatCantGoOnSaysWhy(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(listener.Close()).To(Succeed())
-	g.Expect(newServer(stream.Options{}).Serve(t.Context(), listener)).To(MatchError(HavePrefix("serving streams: accept ")))
+	dir := t.TempDir()
+	writeCertificate(t, dir, "one.example") // which is watched, and has to end too
+	ended := make(chan error, 1)
+	go func() {
+		s := newServer(stream.Options{CertDir: dir, CertName: "server.crt", KeyName: "server.key"})
+		ended <- s.ServeSecurely(t.Context(), listener)
+	}()
+	g.Eventually(ended, 2*patience).Should(Receive(MatchError(HavePrefix("serving streams: accept "))))
 }
 
 func TestF8EveryReplicaServesStreams(t *testing.T) {

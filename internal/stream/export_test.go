@@ -43,6 +43,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, listener)
 }
 
+// ServeSecurely serves HTTPS.
+func (s *Server) ServeSecurely(ctx context.Context, listener net.Listener) error {
+	made, err := newCertificate(&s.Options)
+	if err != nil {
+		return err
+	}
+	return s.serveSecurely(ctx, made, listener)
+}
+
 // Handler answers requests, with streams that end with the context.
 func (s *Server) Handler(streams context.Context) http.Handler {
 	return s.handler(streams)

@@ -17,6 +17,7 @@ limitations under the License.
 package stream_test
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -63,6 +64,20 @@ func TestF8ARequestThatIsRefusedCountsForNothing(t *testing.T) {
 		g.Expect(w.get("/v1/changes?no=such")).To(HaveField("Code", http.StatusBadRequest))
 	}
 	w.open("/v1/changes?kind=ConfigMap")
+}
+
+func TestF8WhoeverIsRefusedLeavesThePlaceToTheNext(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer conn.Close()
+	_, err = conn.Write([]byte("GET /v1/changes HTTP/1.1\r\nHost: test\r\n\r\n"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(conn.SetReadDeadline(time.Now().Add(patience))).To(Succeed())
+	answer, err := io.ReadAll(conn)
+	g.Expect(err).NotTo(HaveOccurred(), "the server closes the connection")
+	g.Expect(string(answer)).To(And(HavePrefix("HTTP/1.1 401 "), ContainSubstring("Connection: close")))
 }
 
 func TestF8ConnectionsAreBounded(t *testing.T) {

@@ -19,7 +19,6 @@ package stream
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,6 +28,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
@@ -63,8 +63,6 @@ const (
 	headerBytes = 16 << 10
 	// answerTimeout is how long a request that gets no stream may take. The reviews are the most of it.
 	answerTimeout = time.Minute
-	// idleTimeout is how long a connection without a stream is kept.
-	idleTimeout = time.Minute
 	// catchUp is how long a client waits for this replica to come to where another one had brought it. In a quiet
 	// cluster the API server tells its watches about every minute how far they are.
 	catchUp = 3 * time.Minute
@@ -163,20 +161,15 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 	s.Log.Info("Serving streams", "address", listener.Addr().String(), "atMost", s.MaxStreams)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	s.spawn(func() {
-		if err := certificate.watch(ctx); err != nil {
-			cancel(err)
-		}
-	})
-	if err := s.serve(ctx, tls.NewListener(listener, certificate.config())); err != nil {
-		return err
-	}
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("watching the certificate of streams: %w", err)
-	}
-	return nil
+	return s.serveSecurely(ctx, certificate, listener)
+}
+
+// serveSecurely serves HTTPS until the context is done, or one of the two fails.
+func (s *Server) serveSecurely(ctx context.Context, certificate *certificate, listener net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return certificate.watch(ctx) })
+	group.Go(func() error { return s.serve(ctx, tls.NewListener(listener, certificate.config())) })
+	return group.Wait()
 }
 
 // serve serves until the context is done.
@@ -189,11 +182,11 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		Handler:           s.handler(streams),
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      answerTimeout,
-		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
 		Protocols:         protocols,
 		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(s.Log.V(1)), slog.LevelInfo),
 	}
+	server.SetKeepAlivesEnabled(false) // whoever is refused leaves the place to the next
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	var err error
