@@ -53,14 +53,14 @@ func begin(t *testing.T, h *feed.History, filter feed.Filter) (*feed.Subscriptio
 // resume is a subscription that goes on after a position, and what it missed, in short.
 func resume(t *testing.T, h *feed.History, filter feed.Filter, after feed.Position) (*feed.Subscription, []string) {
 	t.Helper()
-	s, missed, err := h.Resume(filter, 9, after)
+	r, err := h.Resume(filter, 9, after)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(s.Close)
-	lines := make([]string, len(missed))
-	for i, c := range missed {
+	t.Cleanup(r.Close)
+	lines := make([]string, len(r.Missed))
+	for i, c := range r.Missed {
 		lines[i] = line(*c)
 	}
-	return s, lines
+	return r.Subscription, lines
 }
 
 // at is a position in the watch of one kind.
@@ -160,7 +160,7 @@ func TestF8BeyondItsLimitAHistoryForgets(t *testing.T) {
 		}
 		from.publish(web[i-1], after)
 	}
-	_, _, err := h.Resume(feed.Filter{}, 9, start)
+	_, err := h.Resume(feed.Filter{}, 9, start)
 	g.Expect(err).To(MatchError(feed.ErrForgotten))
 	start.Advance(new(stepTo(v1alpha1.ConfigMap, 101)))
 	_, missed := resume(t, h, feed.Filter{}, start)
@@ -185,7 +185,7 @@ func TestF8AHistoryOfManyKeysIsShorter(t *testing.T) {
 		from.publish(before, after)
 		before = after
 	}
-	_, _, err := h.Resume(feed.Filter{}, 9, start)
+	_, err := h.Resume(feed.Filter{}, 9, start)
 	g.Expect(err).To(MatchError(feed.ErrForgotten))
 	start.Advance(new(stepTo(v1alpha1.ConfigMap, 100+limit-1)))
 	_, missed := resume(t, h, feed.Filter{}, start)
@@ -202,7 +202,7 @@ func TestF4AHistoryIsReadyWhenAllThatIsAskedForIsKnown(t *testing.T) {
 	g.Expect(h.Ready(feed.Filter{Kind: v1alpha1.ConfigMap})).To(MatchError(feed.ErrUnread))
 	g.Expect(h.Ready(feed.Filter{Kind: v1alpha1.Secret})).To(MatchError(feed.ErrUnreadable))
 	g.Expect(h.Ready(feed.Filter{Namespace: "other"})).To(MatchError(feed.ErrNotFollowed))
-	_, _, err := h.Resume(feed.Filter{Namespace: "other"}, 9, nil)
+	_, err := h.Resume(feed.Filter{Namespace: "other"}, 9, nil)
 	g.Expect(err).To(MatchError(ContainSubstring("namespace other is not watched")))
 
 	waiting, position := begin(t, h, feed.Filter{Initial: true})
@@ -262,7 +262,7 @@ func TestF8NothingIsLostAndNothingComesTwice(t *testing.T) {
 		running.Go(func() {
 			position, seen := slices.Clone(start), 0
 			for seen < published {
-				s, missed, err := h.Resume(feed.Filter{}, published, position)
+				s, err := h.Resume(feed.Filter{}, published, position)
 				if err != nil {
 					t.Error(err)
 					return
@@ -274,7 +274,7 @@ func TestF8NothingIsLostAndNothingComesTwice(t *testing.T) {
 					}
 					position.Advance(c.Step)
 				}
-				for _, c := range missed {
+				for _, c := range s.Missed {
 					take(c)
 				}
 				for range min(10*n+1, published-seen) {

@@ -309,37 +309,52 @@ func (h *History) position(f *Filter) Position {
 	return p
 }
 
-// Resume begins a subscription that goes on after a position. What it missed since then, oldest first, comes
-// before what it receives: no gap and no duplicate. It is ErrForgotten if some of that may not be kept any more.
-// There are no present objects, whatever the filter says.
+// Resumption is a subscription that goes on where another one ended.
+type Resumption struct {
+	*Subscription
+	// Missed is what happened since then, oldest first. It comes before what the subscription receives.
+	Missed []*Change
+	// Position is where the other one ended, as far as it concerns the subscription.
+	Position Position
+	// Ahead is what of that is ahead of what this History has come to, and nil if nothing is.
+	Ahead Position
+}
+
+// Resume begins a subscription that goes on after a position: no gap and no duplicate. It is ErrForgotten if some of
+// what it missed may not be kept any more. There are no present objects, whatever the filter says.
 //
 // A replica may be behind another one, so that a position of that one is ahead here. Then changes are received that
 // were told there: those of steps that lead to no later version than the position has.
-func (h *History) Resume(filter Filter, buffer int, after Position) (s *Subscription, missed []*Change, err error) {
+func (h *History) Resume(filter Filter, buffer int, after Position) (*Resumption, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	filter.Initial = false
-	if s, err = h.broker.Subscribe(filter, buffer); err != nil {
-		return nil, nil, err
-	}
+	r := &Resumption{Position: h.position(&filter)}
 	for _, t := range h.tracks {
 		if !t.overlaps(&filter) {
 			continue
 		}
-		if at := after.Of(t.step()); at == nil || !t.reachesBack(at.Version) {
-			s.Close()
-			return nil, nil, ErrForgotten
+		at := after.Of(t.step())
+		if at == nil || !t.reachesBack(at.Version) {
+			return nil, ErrForgotten
+		}
+		here := r.Position.Of(t.step())
+		here.Version = at.Version
+		if Earlier(t.reached, at.Version) {
+			r.Ahead = append(r.Ahead, *here)
 		}
 	}
-	for _, r := range h.told {
-		if !r.track.overlaps(&filter) || !Earlier(after.Of(r.step).Version, r.step.Version) {
+	for _, told := range h.told {
+		if !told.track.overlaps(&filter) || !Earlier(after.Of(told.step).Version, told.step.Version) {
 			continue
 		}
-		if c := r.seenBy(&filter); c != nil && filter.wants(c.Type) {
-			missed = append(missed, c)
+		if c := told.seenBy(&filter); c != nil && filter.wants(c.Type) {
+			r.Missed = append(r.Missed, c)
 		}
 	}
-	return s, missed, nil
+	var err error
+	r.Subscription, err = h.broker.Subscribe(filter, buffer)
+	return r, err
 }
 
 // step is one that the track makes, as far as positions are concerned.
@@ -347,16 +362,12 @@ func (t *track) step() *source.Step {
 	return &source.Step{Step: informer.Step{Namespace: t.namespace}, Kind: t.kind}
 }
 
-// Ahead is what of a position is ahead of what this History has come to, and nil if nothing is.
-func (h *History) Ahead(filter Filter, position Position) (ahead Position) {
+// ReachesBack tells whether the watch that a step belongs to was at a version, and everything is kept that came after.
+func (h *History) ReachesBack(step *source.Step, version string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range h.tracks {
-		if at := position.Of(t.step()); at != nil && t.overlaps(&filter) && Earlier(t.reached, at.Version) {
-			ahead = append(ahead, *at)
-		}
-	}
-	return ahead
+	t := h.trackOf(step)
+	return t != nil && t.reachesBack(version)
 }
 
 // Passed is the position of a subscription that has received everything which concerns it; if not, ErrToReceive. If

@@ -17,6 +17,8 @@ limitations under the License.
 package feed
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
@@ -56,6 +58,11 @@ func (p Position) Of(step *source.Step) *Reached {
 		}
 	}
 	return nil
+}
+
+// Has tells whether the position has an entry of a kind and a namespace.
+func (p Position) Has(kind v1alpha1.SourceKind, namespace string) bool {
+	return slices.ContainsFunc(p, func(r Reached) bool { return r.Kind == kind && r.Namespace == namespace })
 }
 
 // Advance takes in that a change of a step was told.

@@ -224,7 +224,7 @@ func (c *client) take(ctx context.Context, change *feed.Change) error {
 }
 
 // overtaken tells whether a step was told by another replica, which was ahead of this one; or whether this one has
-// skipped the state up to which it was, so that it can't tell what became of that.
+// skipped the state up to which it was, with this step or before, so that it can't tell what became of that.
 func (c *client) overtaken(step *source.Step) (elsewhere, skipped bool) {
 	if c.ahead == nil || step == nil {
 		return false, false
@@ -236,8 +236,9 @@ func (c *client) overtaken(step *source.Step) (elsewhere, skipped bool) {
 	if !feed.Earlier(at.Version, step.Version) {
 		return true, false
 	}
+	skipped = !c.History.ReachesBack(step, at.Version)
 	at.Version = "" // caught up
-	return false, step.Listed
+	return false, skipped
 }
 
 // takeData hands over the change whose data has been read.
@@ -286,11 +287,10 @@ func (c *client) beginAnew() error {
 	return c.tellGap(c.idLine(), c.mark(feed.Gap))
 }
 
-// tellGap hands a gap over. If present objects come next, the client forgets the id that it has: until they have
-// come, it can't go on from anywhere.
+// tellGap hands a gap over. If present objects come next, the client can't go on from anywhere until they have come.
 func (c *client) tellGap(idLine []byte, gap feed.Change) error {
 	if c.query.filter.Initial {
-		idLine = forgetID
+		idLine = lineOf(noID)
 	}
 	return c.tell(idLine, gap)
 }
@@ -310,15 +310,13 @@ func (c *client) tellChange(change *feed.Change, f frame, err error) error {
 	return c.send(c.idLine(), f, err)
 }
 
-// forgetID has the client forget the id that it has.
-var forgetID = []byte("id:\n")
-
 // idLine is the line that has the client remember its place.
 func (c *client) idLine() []byte {
-	if id := c.id(); id != noID {
-		return []byte("id: " + id + "\n")
-	}
-	return forgetID
+	return lineOf(c.id())
+}
+
+func lineOf(id string) []byte {
+	return []byte("id: " + id + "\n")
 }
 
 func (c *client) mark(event feed.EventType) feed.Change {

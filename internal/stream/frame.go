@@ -35,9 +35,6 @@ const framesKept = 2 << 20
 // changed. The id, which differs from client to client, is not in it.
 type frame []byte
 
-// noID is that of a place from which a stream can't be resumed.
-const noID = ""
-
 // newFrame is an event under a name. Its JSON has no line breaks.
 func newFrame(name feed.EventType, e event.Event) (frame, error) {
 	data, err := json.Marshal(e)

@@ -109,17 +109,13 @@ func (s *Server) admit(r *http.Request, token string) (user.Info, *query, error)
 }
 
 // begin subscribes for a client, after the last event that it got, from whichever replica, if that is known.
-func (s *Server) begin(q *query, last string) (*client, error) {
+func (s *Server) begin(q *query, lastEventID string) (*client, error) {
 	c := &client{Server: s, query: q, gone: make(chan struct{})}
-	if last == "" {
+	if lastEventID == "" {
 		return c, c.subscribe()
 	}
-	c.place = parsePlace(last)
-	if !q.data {
-		c.told = nil
-	}
-	var err error
-	c.subscription, c.missed, err = s.History.Resume(q.filter, buffer, c.position)
+	last := parsePlace(lastEventID)
+	resumed, err := s.History.Resume(q.filter, buffer, last.position)
 	switch {
 	case errors.Is(err, feed.ErrForgotten):
 		c.gap = true
@@ -127,9 +123,11 @@ func (s *Server) begin(q *query, last string) (*client, error) {
 	case err != nil:
 		return nil, fmt.Errorf("resuming a stream: %w", err)
 	}
-	c.events, c.resumed = c.subscription.Events(), true
-	if c.ahead = s.History.Ahead(q.filter, c.position); c.ahead != nil {
-		c.catchUpBy = s.Clock.Now().Add(catchUp)
+	c.subscription, c.events, c.resumed = resumed.Subscription, resumed.Events(), true
+	c.missed, c.position, c.ahead = resumed.Missed, resumed.Position, resumed.Ahead
+	if q.data {
+		c.told = last.told
 	}
+	c.catchUpBy = s.Clock.Now().Add(catchUp)
 	return c, nil
 }

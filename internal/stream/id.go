@@ -28,6 +28,10 @@ import (
 	"github.com/ktechhub/configwatch/internal/feed"
 )
 
+// noID is that of a place from which a stream can't be resumed: whoever comes back with it is told of a Gap. An empty
+// one would have a client come back as if it had never been there, and what it missed would be lost silently.
+const noID = "-"
+
 // mostTold is how many objects an id may name. A client that is told of more objects' later versions at once, which is
 // rare, can't resume until it has come to some of these.
 const mostTold = 16
@@ -47,7 +51,7 @@ type place struct {
 	told map[types.UID]string
 }
 
-// id is the place as text. It is empty if there is no going on from it.
+// id is the place as text. It is noID if there is no going on from it.
 func (p *place) id() string {
 	if !p.position.IsKnown() || len(p.told) > mostTold {
 		return noID
@@ -80,14 +84,15 @@ func parsePlace(id string) place {
 		kind, namespace, _ := strings.Cut(what, "/")
 		switch v1alpha1.SourceKind(kind) {
 		case v1alpha1.ConfigMap, v1alpha1.Secret:
-			if namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+			if namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 || p.position.Has(v1alpha1.SourceKind(kind), namespace) {
 				return place{}
 			}
 			p.position = append(p.position, feed.Reached{
 				Kind: v1alpha1.SourceKind(kind), Namespace: namespace, Version: version,
 			})
 		default:
-			if len(validation.IsDNS1123Label(what)) > 0 || len(p.told) == mostTold {
+			_, repeated := p.told[types.UID(what)]
+			if len(validation.IsDNS1123Label(what)) > 0 || repeated || len(p.told) == mostTold {
 				return place{}
 			}
 			p.tell(types.UID(what), version)

@@ -105,12 +105,26 @@ func TestF8BeyondTheRingAStreamBeginsWithAGap(t *testing.T) {
 			anew := w.open("/v1/namespaces/shop/changes?initial=true&name=web", lastEventID, id)
 			b, _ := anew.event()
 			g.Expect(b.name).To(Equal("Gap"))
-			g.Expect(b.hasID).To(BeTrue())
-			g.Expect(b.id).To(BeEmpty(), "whoever is cut off before Synced must begin anew")
+			g.Expect(b.id).To(Equal("-"), "whoever is cut off before Synced must begin anew")
 			anew.expect("Added web@4 initial", "Synced")
 			g.Expect(anew.lastID).NotTo(BeEmpty())
 		})
 	}
+}
+
+// An empty id would have a client come back without Last-Event-ID, as if it were new: what it missed would be lost
+// silently.
+func TestF8WhoeverHasNoPlaceIsToldOfAGap(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(t)
+	first := listed(v1alpha1.ConfigMap, "5")
+	first.More = true
+	w.step(first, nil, configMap("a", "4"))
+	r := w.open("/v1/changes?kind=ConfigMap")
+	g.Expect(r.lastID).To(Equal("-"), "there never was a state like this")
+	w.step(listed(v1alpha1.ConfigMap, "5"), nil, configMap("b", "3"))
+	w.open("/v1/changes?kind=ConfigMap", lastEventID, r.lastID).expect("Gap")
+	w.open("/v1/changes?kind=ConfigMap&initial=true", lastEventID, r.lastID).expect("Gap")
 }
 
 func TestF8AfterSyncedAStreamResumesFromThere(t *testing.T) {
