@@ -274,6 +274,9 @@ func (d *Decision) conclude(r *row) {
 	default:
 		d.settled(r)
 	}
+	if r.owing {
+		d.tellProgress(r)
+	}
 	d.watchDeadline(r)
 }
 

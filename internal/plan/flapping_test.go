@@ -50,7 +50,7 @@ func TestE15MoreThanSixChangesWithinTenMinutesSlowATargetDown(t *testing.T) {
 
 	seventh := flap(s, config, 1, time.Minute)
 	g.Expect(seventh.restarts).To(HaveLen(1), "the latest restart is more than 30 seconds ago")
-	g.Expect(seventh.reasons()).To(ConsistOf(v1alpha1.EventRestartTriggered, v1alpha1.EventSlowedDown))
+	g.Expect(seventh.reasons()).To(ConsistOf(v1alpha1.EventRolloutCompleted, v1alpha1.EventRestartTriggered, v1alpha1.EventSlowedDown))
 	g.Expect(seventh.note(v1alpha1.EventSlowedDown)).To(Equal("Deployment shop/web is restarted less often: " +
 		"more than 6 changes within 10 minutes (ConfigMap config, last written by flaky-operator)"))
 	g.Expect(s.row(web).Slowdown.CooldownSeconds).To(Equal(int32(60)), "it doubles with the restart")

@@ -296,10 +296,11 @@ func (w *world) isFailing(m *member, seen *workload.Workload) bool {
 	return fails && !r.NoPods && r.Progress != workload.Complete && !w.isPutBack(m, seen)
 }
 
-// isDone tells whether a rollout that is followed is to be seen as complete.
+// isDone tells whether a rollout that is followed is to be seen as complete. Without pods, none is of what has failed.
 func (w *world) isDone(m *member, seen *workload.Workload) bool {
 	r := seen.Rollout
-	return (r.NoPods || r.Progress == workload.Complete) && seen.Template.Generation >= m.generated && !w.isPutBack(m, seen)
+	done := r.Progress == workload.Complete && !r.NoPods || r.NoPods && !m.failed && m.blamed == nil
+	return done && seen.Template.Generation >= m.generated && !w.isPutBack(m, seen)
 }
 
 // failed are the contents that the target is to be seen to have failed with, and not to have been rolled out with
@@ -527,8 +528,8 @@ func (w *world) restart(m *member, restart plan.Restart, p *fleetPass) bool {
 	}
 	m.requested = false
 	m.restarts = append(m.restarts, w.now)
-	if p.observed[m].Rollout.NoPods { // which is not followed
-		m.unfinished, m.blamed = false, nil
+	if p.observed[m].Rollout.NoPods && m.blamed == nil { // which is not followed
+		m.unfinished = false
 	}
 	w.refresh(m)
 	return true
@@ -782,13 +783,30 @@ func (w *world) waitsForOthers(p *fleetPass, m *member, row *v1alpha1.TargetStat
 	case v1alpha1.ReasonSuspended, v1alpha1.ReasonDryRun:
 		return string(w.mode) == row.Reason
 	case v1alpha1.ReasonAwaitingTurn:
-		return (full || w.isBehind(p)) && !p.rolling[m]
+		return (full || w.isBehind(p)) && !p.rolling[m] || w.waitsForFailed(p, m)
 	case v1alpha1.ReasonHalted:
 		return !m.requested && w.status.ApprovalHash != "" && (w.haltedBy(p, m, w.stale(m)) != nil || w.isBehind(p))
 	case v1alpha1.ReasonRestartFailed:
 		return p.refused[m] || full
 	}
 	return false
+}
+
+// waitsForFailed tells whether another target goes first, which failed with another content of a source than the target
+// is owed a restart for, and is to be restarted later.
+func (w *world) waitsForFailed(p *fleetPass, m *member) bool {
+	return slices.ContainsFunc(w.members, func(other *member) bool {
+		if other == m || p.failing[other] == nil || w.row(other.tgt).Reason != v1alpha1.ReasonCoolingDown {
+			return false
+		}
+		for one := range w.stale(m) {
+			_, failed := p.failing[other][one]
+			if _, mended := w.stale(other)[one]; failed && mended {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // isBehind tells whether the cache shows a workload that is no longer there.

@@ -77,8 +77,11 @@ func (r *row) blame() {
 	}
 }
 
-// complete records that the target is rolled out.
+// complete records that the target is rolled out. Without pods, that proves nothing of what has failed (E17).
 func (r *row) complete() {
+	if r.target.Workload.Rollout.NoPods && r.failing() {
+		return
+	}
 	r.after.Rollout = nil
 	for i := range r.after.Sources {
 		r.after.Sources[i].Failed = false
@@ -213,14 +216,35 @@ func (d *Decision) settled(r *row) {
 	r.set(r.before.State, r.before.Reason, r.before.Message)
 	takenBack := r.owed()
 	switch {
-	case r.before.State == v1alpha1.TargetUpToDate:
+	case r.before.State == v1alpha1.TargetUpToDate && r.after.Rollout == nil:
 		return
 	case takenBack:
 		r.after.Message = takenBackNote
 		d.changed(r)
 	}
 	d.follow(r)
-	if r.phase != "" && !takenBack && r.after.State != r.before.State {
-		r.events = append(r.events, rolloutChanged(r)...)
+	switch {
+	case takenBack:
+		d.tellProgress(r)
+	case r.phase != "" && r.after.State != r.before.State:
+		r.events = append(r.events, rolloutChanged(r, r.after.State, r.after.Message)...)
+	}
+}
+
+// tellProgress tells how the rollout went of a target that is owed another restart, or was: its row says what that one
+// waits for (E27).
+func (d *Decision) tellProgress(r *row) {
+	if r.before == nil || r.before.Rollout == nil {
+		return
+	}
+	said := restartSaid(r.before.Restarts)
+	if !r.owed() {
+		said = causeOf(r.before.Message)
+	}
+	switch after := r.after.Rollout; {
+	case after == nil:
+		r.events = append(r.events, rolloutChanged(r, v1alpha1.TargetUpToDate, said)...)
+	case after.Failed && !r.before.Rollout.Failed:
+		r.events = append(r.events, rolloutChanged(r, v1alpha1.TargetFailed, sentences(said, d.failureNote(r.target.Workload.Rollout)))...)
 	}
 }

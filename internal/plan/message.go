@@ -53,6 +53,10 @@ type Event struct {
 	// OnTarget tells that the event is one of the target's.
 	OnTarget bool
 	Note     string
+	// Restart is the number of the restart that it is about, and Said what there is to say of it, of an event with a
+	// Target.
+	Restart int64
+	Said    string
 }
 
 // name is the target's, of a row that has a workload.
@@ -189,6 +193,15 @@ func shownTime(t time.Time) string {
 
 func haltedNote(by *row) string {
 	return fmt.Sprintf("Halted, as %s failed to roll out for the same change", by.target.Ref)
+}
+
+// restartSaid names a restart whose cause is no longer recorded.
+func restartSaid(number int64) string {
+	return fmt.Sprintf("restart %d, after which there was another change", number)
+}
+
+func failedFirstNote(first *row, at time.Time) string {
+	return fmt.Sprintf("%s, whose rollout failed, is restarted first, at %s", first.target.Ref, shownTime(at))
 }
 
 // haltedSummary says how many are halted, and how they go on.
@@ -409,7 +422,10 @@ func truncateTo(message string, length int) string {
 }
 
 func aboutTarget(r *row, eventType, reason, action, note string) Event {
-	return Event{Type: eventType, Reason: reason, Action: action, Target: r.target.Workload, Note: truncate(note)}
+	return Event{
+		Type: eventType, Reason: reason, Action: action, Target: r.target.Workload, Note: truncate(note),
+		Restart: r.after.Restarts, Said: r.after.Message,
+	}
 }
 
 // onBoth is an event of the ConfigWatch, and the same of the target.
@@ -425,20 +441,24 @@ func restartedEvents(r *row, cause string) []Event {
 }
 
 // rolloutChanged tells how the rollout of a restarted target went on.
-func rolloutChanged(r *row) []Event {
-	switch r.after.State {
+func rolloutChanged(r *row, state v1alpha1.TargetState, said string) []Event {
+	var events []Event
+	switch state {
 	case v1alpha1.TargetUpToDate:
-		return []Event{aboutTarget(r, corev1.EventTypeNormal, v1alpha1.EventRolloutCompleted, v1alpha1.ActionObserve,
-			fmt.Sprintf("%s is rolled out: %s", r.name(), r.after.Message))}
+		events = []Event{aboutTarget(r, corev1.EventTypeNormal, v1alpha1.EventRolloutCompleted, v1alpha1.ActionObserve,
+			fmt.Sprintf("%s is rolled out: %s", r.name(), said))}
 	case v1alpha1.TargetFailed:
-		return onBoth(aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventRolloutFailed, v1alpha1.ActionObserve,
-			fmt.Sprintf("%s failed to roll out: %s", r.name(), r.after.Message)))
+		events = onBoth(aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventRolloutFailed, v1alpha1.ActionObserve,
+			fmt.Sprintf("%s failed to roll out: %s", r.name(), said)))
 	case v1alpha1.TargetBlocked:
-		return onBoth(aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventRolloutBlocked, v1alpha1.ActionObserve,
-			fmt.Sprintf("%s keeps old pods: %s", r.name(), r.after.Message)))
+		events = onBoth(aboutTarget(r, corev1.EventTypeWarning, v1alpha1.EventRolloutBlocked, v1alpha1.ActionObserve,
+			fmt.Sprintf("%s keeps old pods: %s", r.name(), said)))
 	case v1alpha1.TargetPending, v1alpha1.TargetRollingOut, v1alpha1.TargetHalted, v1alpha1.TargetMissing, v1alpha1.TargetIgnored:
 	}
-	return nil
+	for i := range events {
+		events[i].Said = said
+	}
+	return events
 }
 
 func supersededEvent(r *row) Event {

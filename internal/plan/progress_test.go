@@ -112,3 +112,52 @@ func TestE24E16MessagesAreSentences(t *testing.T) {
 		g.Expect(s.row(set).Message).To(Equal("ConfigMap app-config changed (KEY). " + want))
 	}
 }
+
+// Its row says what the next restart waits for; that the one before went well, or didn't, is news all the same.
+func TestE27HowARolloutWentIsToldThoughAnotherRestartIsOwed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ends           func(*tgt)
+		reason, noteIs string
+	}{
+		"completed": {(*tgt).done, v1alpha1.EventRolloutCompleted,
+			"Deployment shop/d0 is rolled out: restart 1, after which there was another change"},
+		"failed": {(*tgt).fails, v1alpha1.EventRolloutFailed,
+			"Deployment shop/d0 failed to roll out: restart 1, after which there was another change. Progress deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			config, d, s := fleet(1)
+			s.rollout.CooldownSeconds = new(int32(3600))
+			config.set("B")
+			s.pass()
+			config.set("C")
+			s.pass()
+			g.Expect(s.said(d[0])).To(Equal("Pending CoolingDown"))
+
+			tc.ends(d[0])
+			s.reload()
+			ended := s.pass()
+			g.Expect(ended.note(tc.reason)).To(Equal(tc.noteIs))
+			g.Expect(s.said(d[0])).To(Equal("Pending CoolingDown"))
+			s.reload()
+			g.Expect(s.pass().events).To(BeEmpty(), "it is told once")
+		})
+	}
+}
+
+// The pass that sees it complete makes the next restart, which has a number of its own.
+func TestE27ARolloutIsToldByTheNumberOfItsRestart(t *testing.T) {
+	g := NewWithT(t)
+	config, d, s := fleet(1)
+	config.set("B")
+	s.pass()
+	d[0].done()
+	config.set("C")
+	r := s.pass()
+	g.Expect(r.note(v1alpha1.EventRolloutCompleted)).To(Equal("Deployment shop/d0 is rolled out: ConfigMap config changed (KEY)"))
+	numbers := map[string]int64{}
+	for _, e := range r.events {
+		numbers[e.Reason] = e.Restart
+	}
+	g.Expect(numbers).To(Equal(map[string]int64{v1alpha1.EventRolloutCompleted: 1, v1alpha1.EventRestartTriggered: 2}))
+}

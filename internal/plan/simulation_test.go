@@ -19,8 +19,10 @@ package plan_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,11 +57,21 @@ func randomScript(seed uint64) []byte {
 	return randomBytes(seed, 0, simulatedSteps*4)
 }
 
+// moreSeeds is an environment variable that has simulations run for so many seeds, rather than for a few that are
+// done soon.
+const moreSeeds = "SIMULATION_SEEDS"
+
 // eachSeed runs a simulation for each of so many seeds, each as a test of its own.
 func eachSeed(t *testing.T, seeds int, simulate func(t *testing.T, seed uint64)) {
 	t.Helper()
 	if testing.Short() {
 		seeds /= 4
+	}
+	if more := os.Getenv(moreSeeds); more != "" {
+		var err error
+		if seeds, err = strconv.Atoi(more); err != nil {
+			t.Fatalf("%s: %v", moreSeeds, err)
+		}
 	}
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { simulate(t, seed) })

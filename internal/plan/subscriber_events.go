@@ -242,8 +242,8 @@ func (t *telling) rollouts() {
 			continue
 		}
 		waiting := v1alpha1.WaitingEvent{
-			ID: fmt.Sprintf("%s/%s/%d/%s", t.in.UID, r.after.UID, r.after.Restarts, step(event)), Event: event,
-			Kind: r.after.Kind, Name: r.after.Name, Message: truncateTo(r.after.Message, longestWaitingMessage), Time: *t.second(),
+			ID: fmt.Sprintf("%s/%s/%d/%s", t.in.UID, r.after.UID, e.Restart, step(event)), Event: event,
+			Kind: r.after.Kind, Name: r.after.Name, Message: truncateTo(e.Said, longestWaitingMessage), Time: *t.second(),
 		}
 		if !slices.ContainsFunc(t.row.Waiting, func(other v1alpha1.WaitingEvent) bool { return other.ID == waiting.ID }) {
 			t.row.Waiting = append(t.row.Waiting, waiting)

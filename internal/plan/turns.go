@@ -43,7 +43,7 @@ func Rolling(recorded *v1alpha1.ConfigWatchStatus) int {
 // Halted, whether or not the rollout of the one before has failed.
 func isRolling(t *v1alpha1.TargetStatus) bool {
 	return t.Rollout != nil && !t.Rollout.Failed && t.State != v1alpha1.TargetFailed && t.State != v1alpha1.TargetBlocked &&
-		t.Reason != v1alpha1.ReasonRolloutPaused
+		t.Reason != v1alpha1.ReasonRolloutPaused && t.Reason != v1alpha1.ReasonScaledToZero
 }
 
 // Rolling is how many targets are rolling out because of this ConfigWatch.
@@ -173,32 +173,62 @@ func contentOf(applied *v1alpha1.AppliedSource) content {
 	return c
 }
 
-// halt takes out those that are owed a restart for a change that made another target's rollout fail (E17).
-// What a human asks for, or approves with knowledge of the failures, goes on.
-func (d *Decision) halt(ready []*row, approval string) []*row {
-	failed := d.failedChanges()
-	return slices.DeleteFunc(ready, func(r *row) bool {
-		if r.request() != nil || r.after.Wait.ApprovedHash == approval {
-			return false
-		}
-		for _, c := range r.stale {
-			after := advance(c.Pair, v1alpha1.AppliedSource{Kind: c.Source.Kind, Name: c.Source.Name})
-			for _, failure := range failed[contentOf(&after)] {
-				if failure != r {
-					r.set(v1alpha1.TargetHalted, v1alpha1.ReasonHalted, sentences(r.cause, haltedNote(failure)))
-					return true
-				}
+// mayHalt tells whether a failure halts others: where nothing is restarted anyway, that is what there is to say.
+func (d *Decision) mayHalt() bool {
+	return d.in.Rollout.OnFailure != v1alpha1.OnFailureContinue &&
+		d.in.Mode != v1alpha1.ModeDryRun && d.in.Mode != v1alpha1.ModeSuspended
+}
+
+// halt halts a target that is owed a restart for a change that made another target's rollout fail (E17), whatever
+// else it would wait for. What a human asks for, or approves with knowledge of the failures, goes on.
+func (d *Decision) halt(r *row, failed map[content][]*row, approval string) (halted bool) {
+	if r.request() != nil || r.after.Wait.ApprovedHash == approval {
+		return false
+	}
+	for _, c := range r.stale {
+		after := advance(c.Pair, v1alpha1.AppliedSource{Kind: c.Source.Kind, Name: c.Source.Name})
+		for _, failure := range failed[contentOf(&after)] {
+			if failure != r {
+				r.set(v1alpha1.TargetHalted, v1alpha1.ReasonHalted, sentences(r.cause, haltedNote(failure)))
+				return true
 			}
 		}
-		return false
+	}
+	return false
+}
+
+// afterFailed holds back those that are owed a restart for a source whose content made another target's rollout fail,
+// and that is restarted for its new content later, as it cools down: that is proven there first (E17).
+func (d *Decision) afterFailed(ready []*row) []*row {
+	if !d.mayHalt() {
+		return ready
+	}
+	return slices.DeleteFunc(ready, func(r *row) bool {
+		i := slices.IndexFunc(d.failing, func(f *row) bool {
+			return f.owing && f.after.Reason == v1alpha1.ReasonCoolingDown && r.owedForMended(f)
+		})
+		if i < 0 || r.request() != nil || r.failing() {
+			return false
+		}
+		first := d.failing[i]
+		d.hold(r, gate{reason: v1alpha1.ReasonAwaitingTurn, note: failedFirstNote(first, d.cooledDown(first))})
+		return true
+	})
+}
+
+// owedForMended tells whether the target is owed a restart for a source with whose former content another one failed,
+// which is owed one for it as well.
+func (r *row) owedForMended(failed *row) bool {
+	return slices.ContainsFunc(failed.stale, func(mended change) bool {
+		blamed := slices.ContainsFunc(failed.after.Sources, func(s v1alpha1.AppliedSource) bool {
+			return s.Failed && s.Kind == mended.Source.Kind && s.Name == mended.Source.Name
+		})
+		return blamed && slices.ContainsFunc(r.stale, func(c change) bool { return c.Source == mended.Source })
 	})
 }
 
 // failedChanges are the changes for which rollouts were started that failed, and the targets of these.
 func (d *Decision) failedChanges() map[content][]*row {
-	if d.in.Rollout.OnFailure == v1alpha1.OnFailureContinue {
-		return nil
-	}
 	failed := map[content][]*row{}
 	for _, r := range d.failing {
 		for i := range r.after.Sources {

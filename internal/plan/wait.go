@@ -246,21 +246,23 @@ func (d *Decision) decideRestarts() {
 		return // as in most passes
 	}
 	d.failing = slices.DeleteFunc(slices.Clone(d.rows), func(r *row) bool { return !r.failing() })
-	approval := d.approvalHash()
+	failed, approval := d.failedChanges(), d.approvalHash()
 	var ready []*row
 	for _, r := range d.rows {
 		if !r.owing {
 			continue
 		}
 		d.await(r, approval)
+		if d.mayHalt() && d.halt(r, failed, approval) {
+			continue
+		}
 		if g, held := d.gate(r); held {
 			d.hold(r, g)
 			continue
 		}
 		ready = append(ready, r)
 	}
-	ready = d.halt(ready, approval)
-	d.takeTurns(ready)
+	d.takeTurns(d.afterFailed(ready))
 	if slices.ContainsFunc(d.rows, func(r *row) bool { return r.awaitsApproval() }) {
 		d.status.ApprovalHash = approval
 		d.tellHowToApprove(approval)
@@ -350,20 +352,31 @@ func (d *Decision) settling(w *v1alpha1.Wait) gate {
 }
 
 func (d *Decision) coolingDown(r *row) gate {
-	last := r.after.LastRestartTime
-	if last == nil {
+	cooldown, why := d.cooldown(r)
+	until := d.cooledDown(r)
+	if !d.in.Now.Before(until) {
 		return gate{}
 	}
-	cooldown := ptr.Deref(d.in.Rollout.CooldownSeconds, v1alpha1.DefaultCooldownSeconds)
-	note := ""
+	return gate{reason: v1alpha1.ReasonCoolingDown, until: until, note: coolingNote(cooldown, until, why)}
+}
+
+// cooldown is the least time in seconds between two restarts of the target, and why it is more than the spec says.
+func (d *Decision) cooldown(r *row) (cooldown int32, why string) {
+	cooldown = ptr.Deref(d.in.Rollout.CooldownSeconds, v1alpha1.DefaultCooldownSeconds)
 	if slow := r.after.Slowdown; slow != nil && slow.CooldownSeconds > cooldown {
-		cooldown, note = slow.CooldownSeconds, slow.Message
+		return slow.CooldownSeconds, slow.Message
 	}
-	until := noSooner(*last, seconds(cooldown))
-	if cooldown == 0 || !d.in.Now.Before(until) {
-		return gate{}
+	return cooldown, ""
+}
+
+// cooledDown is when the target may be restarted again; zero: at any time.
+func (d *Decision) cooledDown(r *row) time.Time {
+	cooldown, _ := d.cooldown(r)
+	last := r.after.LastRestartTime
+	if last == nil || cooldown == 0 {
+		return time.Time{}
 	}
-	return gate{reason: v1alpha1.ReasonCoolingDown, until: until, note: coolingNote(cooldown, until, note)}
+	return noSooner(*last, seconds(cooldown))
 }
 
 func (d *Decision) unapproved(w *v1alpha1.Wait) gate {
