@@ -43,9 +43,11 @@ func (d *Decision) resume(r *row) {
 		r.resumed = true
 		r.applied = d.onlyOwed(r)
 	case len(r.stale) > 0: // made for content that is no longer there, and owed anyway
+		r.unrecorded = true
 	case r.unreadable():
-		r.undecided = true
+		r.unrecorded, r.undecided = true, true
 	default: // The record stays behind the template until the restart is made again.
+		r.unrecorded = true
 		r.stale = r.everyPair()
 	}
 }

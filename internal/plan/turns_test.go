@@ -395,3 +395,18 @@ func TestE19ModesComeBeforeTurns(t *testing.T) {
 		})
 	}
 }
+
+// A restart that was made for what is gone by now, and whose record was lost, started pods all the same.
+func TestE16ARolloutWithoutARecordTakesAPlace(t *testing.T) {
+	g := NewWithT(t)
+	config, d, s := fleet(2)
+	s.rollout.MaxConcurrent = 1
+	config.set("B")
+	g.Expect(s.lost().restarted()).To(Equal([]string{"d0"}))
+	config.set("C")
+	g.Expect(s.refused(errRefused).restarted()).To(Equal([]string{"d0"}))
+	s.reload()
+	g.Expect(s.refused(errRefused).restarted()).To(Equal([]string{"d0"}), "which is tried last, but takes the only place")
+	d[0].done()
+	g.Expect(s.refused(errRefused, d[0]).restarted()).To(Equal([]string{"d1"}))
+}
