@@ -664,11 +664,18 @@ type TargetStatus struct {
 // Wait is what is known of a restart that is owed.
 // +structType=atomic
 type Wait struct {
-	// digest is that of the content that the restart is for, as in the annotation on the pod template.
+	// digest stands for the changes that the restart is owed for: the sources that changed, and what they hold.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Digest string `json:"digest,omitempty"`
+
+	// sourceVersions stands for the versions of these sources, by their uids and resourceVersions. If they are others
+	// by now, they may have held something else meanwhile.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	SourceVersions string `json:"sourceVersions,omitempty"`
 
 	// since is when the first of the changes was seen that it waits with.
 	// +required

@@ -100,7 +100,7 @@ const (
 	ReasonAwaitingApproval = "AwaitingApproval"
 	// ReasonOutsideWindow: no maintenance window is open.
 	ReasonOutsideWindow = "OutsideWindow"
-	// ReasonAwaitingTurn: as many targets as may roll out at once do.
+	// ReasonAwaitingTurn: as many targets as may roll out at once do, or one whose rollout failed goes first.
 	ReasonAwaitingTurn = "AwaitingTurn"
 	// ReasonHalted: the restart of another target for the same change failed.
 	ReasonHalted = "Halted"

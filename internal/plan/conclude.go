@@ -304,7 +304,7 @@ func (d *Decision) reconciling() *Problem {
 	if first == nil {
 		return nil
 	}
-	problem := &Problem{Reason: v1alpha1.ReasonRollingOut, Message: progress(len(d.rows), pending, rolling) + ": " + first.saying()}
+	problem := &Problem{Reason: v1alpha1.ReasonRollingOut, Message: progressSaid(len(d.rows), pending, rolling) + ": " + first.saying()}
 	if pending > 0 {
 		problem.Reason = first.after.Reason
 		if first.after.Reason == v1alpha1.ReasonRestartFailed {

@@ -242,12 +242,12 @@ func (d *Decision) decideTarget(target Target, requested *metav1.Time) *row {
 	if r.before != nil {
 		r.requestedAt = requested
 	}
-	d.conclude(r)
+	d.assess(r)
 	return r
 }
 
-// conclude decides the state of a target that is owed nothing, and why one that is is owed a restart.
-func (d *Decision) conclude(r *row) {
+// assess decides the state of a target that is owed nothing, and why one that is is owed a restart.
+func (d *Decision) assess(r *row) {
 	d.progress(r)
 	d.slowdown(r)
 	r.cause = d.cause(r)

@@ -126,7 +126,7 @@ func (d *Decision) withoutFlaps() v1alpha1.ConfigWatchStatus {
 		}
 		row, before := &status.Targets[i], r.before
 		row.Message, row.RecentChanges = before.Message, before.RecentChanges
-		row.Wait.Digest = before.Wait.Digest
+		row.Wait.Digest, row.Wait.SourceVersions = before.Wait.Digest, before.Wait.SourceVersions
 		for _, pair := range r.target.Pairs {
 			flapping[pair.Source] = true
 		}

@@ -386,8 +386,8 @@ func (d *Decision) missingSource() string {
 	return ""
 }
 
-// progress is such as "1 of 3 targets is pending, 1 is rolling out".
-func progress(all, pending, rolling int) string {
+// progressSaid is such as "1 of 3 targets is pending, 1 is rolling out".
+func progressSaid(all, pending, rolling int) string {
 	var said []string
 	if pending > 0 {
 		said = append(said, fmt.Sprintf("%d pending", pending))

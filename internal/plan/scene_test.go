@@ -82,6 +82,7 @@ type src struct {
 	writer     string
 	forgetAt   time.Time
 	former     []digest.Content
+	version    int // of the content, rising
 }
 
 // tgt is a target. Without uses, it depends on all sources.
@@ -169,6 +170,9 @@ func (s *src) write(content data) {
 	if s.data != nil {
 		s.former = append(s.former, s.content())
 	}
+	if s.data == nil || !maps.Equal(s.data, content) {
+		s.version++
+	}
 	s.data = maps.Clone(content)
 }
 
@@ -206,6 +210,7 @@ func (s *src) pair(recorded digest.Hash) plan.Pair {
 	if pair.State != v1alpha1.SourcePresent {
 		return pair
 	}
+	pair.UID, pair.ResourceVersion = s.Name, fmt.Sprint(s.version)
 	pair.Hash = s.content().Hash(s.keys)
 	for _, former := range s.former {
 		if recorded != pair.Hash && former.Hash(s.keys) == recorded {

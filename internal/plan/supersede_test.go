@@ -111,6 +111,12 @@ func TestE13WithoutProofThatTheOtherRolloutIsLaterATargetIsRestarted(t *testing.
 		"another generation that isn't later": func(_ *scene, _ *src, web *tgt) {
 			web.image = "new"
 		},
+		"another content, unseen, while the rollout came": func(s *scene, config *src, web *tgt) {
+			config.set("C") // which the pods of the rollout run
+			web.roll("new")
+			config.set("B")
+			s.reload()
+		},
 		"a further change together with the rollout": func(s *scene, config *src, web *tgt) {
 			web.roll("new")
 			config.set("C")

@@ -141,10 +141,11 @@ func (r *row) wait() *v1alpha1.Wait {
 
 // superseded tells whether another rollout has started the target's pods after the changes that a restart
 // is owed for (E13). The template was read after them, so one that is there since is newer. Where further
-// changes came, the order isn't known.
+// changes came, or may have come and been taken back unseen, the order isn't known.
 func (d *Decision) superseded(r *row) bool {
 	w := r.wait()
-	return w != nil && w.Digest == staleDigest(r) && r.requestedAt == nil && r.replacedWhileWaiting()
+	return w != nil && w.Digest == staleDigest(r) && w.SourceVersions == staleVersions(r) &&
+		r.requestedAt == nil && r.replacedWhileWaiting()
 }
 
 // takenBack tells whether the changes that a restart was owed for were taken back, rather than that the target no
@@ -277,13 +278,13 @@ func (d *Decision) await(r *row, approval string) {
 	w := r.wait().DeepCopy()
 	switch {
 	case w == nil:
-		w = &v1alpha1.Wait{Digest: owed, Since: now, SettlingSince: now}
+		w = &v1alpha1.Wait{Digest: owed, SourceVersions: staleVersions(r), Since: now, SettlingSince: now}
 		if len(r.stale) > 0 { // and not only asked for
 			d.changed(r)
 		}
 	case w.Digest != owed:
 		w.Renew = w.Renew || r.mayHaveStartedPods()
-		w.Digest, w.Template, w.ApprovedHash = owed, nil, ""
+		w.Digest, w.SourceVersions, w.Template, w.ApprovedHash = owed, staleVersions(r), nil, ""
 		d.settleAgain(r, w, now)
 		d.changed(r)
 	}
@@ -454,6 +455,17 @@ func staleDigest(r *row) string {
 	parts := make([]digest.Part, 0, len(r.stale))
 	for _, c := range r.stale {
 		parts = append(parts, presentPart(c.Pair))
+	}
+	return digest.Combine(parts)
+}
+
+// staleVersions is that of the versions of the sources that the changes are of.
+func staleVersions(r *row) string {
+	parts := make([]digest.Part, 0, len(r.stale))
+	for _, c := range r.stale {
+		parts = append(parts, digest.Part{
+			Kind: string(c.Source.Kind), Name: c.Source.Name, Hash: digest.Hash(c.UID + "/" + c.ResourceVersion),
+		})
 	}
 	return digest.Combine(parts)
 }
