@@ -130,8 +130,10 @@ func changesOf(pair Pair, record *v1alpha1.AppliedSource, sign bool) []v1alpha1.
 	return nil
 }
 
-// advance is the record once the target's pods are started for what is observed.
+// advance is the record once the target's pods are started for what is observed. What was said of other content is not
+// said of it (E17).
 func advance(pair Pair, record v1alpha1.AppliedSource) v1alpha1.AppliedSource {
+	before := contentOf(&record)
 	switch pair.State {
 	case v1alpha1.SourcePresent:
 		record.AppliedHash, record.Absent = string(pair.Hash), false
@@ -139,13 +141,18 @@ func advance(pair Pair, record v1alpha1.AppliedSource) v1alpha1.AppliedSource {
 		record.Absent = true
 	case v1alpha1.SourceUnreadable, v1alpha1.SourceIgnored:
 	}
+	if contentOf(&record) != before {
+		record.Changed, record.Failed = false, false
+	}
 	return record
 }
 
 // rebase takes over a hash of another format as a baseline (E3).
 func rebase(pair Pair, record v1alpha1.AppliedSource) v1alpha1.AppliedSource {
 	if pair.State == v1alpha1.SourcePresent && !digest.Hash(record.AppliedHash).Comparable(pair.Hash) {
-		return advance(pair, record)
+		changed, failed := record.Changed, record.Failed // as far as anybody knows, the content is the same
+		record = advance(pair, record)
+		record.Changed, record.Failed = changed, failed
 	}
 	return record
 }

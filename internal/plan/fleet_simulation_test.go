@@ -336,13 +336,22 @@ func (w *world) check(p *fleetPass, m *member) {
 	w.checkJustified(p, m, stale, requested)
 }
 
+// slowed is how long a target that is recorded to be slowed down waits between restarts. It ends when the changes have
+// become fewer.
+func (w *world) slowed(m *member) time.Duration {
+	if changes := w.row(m.tgt).RecentChanges; len(changes) > 0 && !w.now.Before(changes[0].Add(10*time.Minute)) {
+		return 0
+	}
+	return m.slowedBy
+}
+
 func (w *world) checkGates(p *fleetPass, m *member, stale map[*src]string) {
 	if w.settle() > 0 && (m.wait == nil || w.now.Before(m.wait.quiet.Add(w.settle()))) {
 		if owed := w.owed(m); m.wait == nil || owed == m.wait.owed || w.now.Before(m.wait.since.Add(w.settle())) {
 			w.fail("E12: %s is restarted within the quiet time", m.Name)
 		}
 	}
-	if n := len(m.restarts); n > 0 && w.now.Before(earlier(m.restarts[n-1], w.now).Add(max(w.cooldown(), m.slowedBy))) {
+	if n := len(m.restarts); n > 0 && w.now.Before(earlier(m.restarts[n-1], w.now).Add(max(w.cooldown(), w.slowed(m)))) {
 		w.fail("E14: %s is restarted within the cooldown", m.Name)
 	}
 	if !w.windowOpen() {
@@ -356,7 +365,7 @@ func (w *world) checkGates(p *fleetPass, m *member, stale map[*src]string) {
 	}
 	if read := m.read(w); read != nil {
 		now := p.observed[m].Template
-		if now.Generation > read.Generation && now.Hash != read.Hash {
+		if now.Generation > read.Generation && now.Hash != read.Hash && !w.isPutBack(m, p.observed[m]) {
 			w.fail("E13: %s is restarted though another rollout came after the change", m.Name)
 		}
 	}
@@ -647,6 +656,9 @@ func (w *world) learnSuperseded(p *fleetPass, m *member) {
 	w.renewed(p, m, stale)
 	m.requested = false
 	m.generated = 0
+	if failed := w.failed(m, p.observed[m]); failed != nil { // by the time that it was found
+		p.failing[m] = failed
+	}
 }
 
 // learnProgress follows a rollout that is recorded.

@@ -229,7 +229,10 @@ func (d *Decision) settled(r *row) {
 	switch {
 	case takenBack:
 		d.tellProgress(r)
-	case r.phase != "" && r.after.State != r.before.State:
+	case r.phase == "" || r.after.State == r.before.State:
+	case r.after.State == v1alpha1.TargetUpToDate && r.after.Rollout != nil: // it has failed, and has no pods now
+	case r.after.State == v1alpha1.TargetFailed && r.before.Rollout.Failed: // it has pods again
+	default:
 		r.events = append(r.events, rolloutChanged(r, r.after.State, r.after.Message)...)
 	}
 }

@@ -141,11 +141,12 @@ func (r *row) wait() *v1alpha1.Wait {
 
 // superseded tells whether another rollout has started the target's pods after the changes that a restart
 // is owed for (E13). The template was read after them, so one that is there since is newer. Where further
-// changes came, or may have come and been taken back unseen, the order isn't known.
+// changes came, or may have come and been taken back unseen, the order isn't known; and where it is the one of before
+// a rollout that wasn't complete, pods of it may be left.
 func (d *Decision) superseded(r *row) bool {
 	w := r.wait()
 	return w != nil && w.Digest == staleDigest(r) && w.SourceVersions == staleVersions(r) &&
-		r.requestedAt == nil && r.replacedWhileWaiting()
+		r.requestedAt == nil && r.replacedWhileWaiting() && r.phase != putBack
 }
 
 // takenBack tells whether the changes that a restart was owed for were taken back, rather than that the target no
