@@ -61,8 +61,9 @@ func randomScript(seed uint64) []byte {
 // done soon.
 const moreSeeds = "SIMULATION_SEEDS"
 
-// eachSeed runs a simulation for each of so many seeds, each as a test of its own.
-func eachSeed(t *testing.T, seeds int, simulate func(t *testing.T, seed uint64)) {
+// eachSeed runs a simulation for each of so many seeds, and for those that have found something once, each as a test of
+// its own.
+func eachSeed(t *testing.T, seeds int, simulate func(t *testing.T, seed uint64), found ...uint64) {
 	t.Helper()
 	if testing.Short() {
 		seeds /= 4
@@ -74,6 +75,9 @@ func eachSeed(t *testing.T, seeds int, simulate func(t *testing.T, seed uint64))
 		}
 	}
 	for seed := range uint64(seeds) {
+		found = append(found, seed)
+	}
+	for _, seed := range found {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { simulate(t, seed) })
 	}
 }
