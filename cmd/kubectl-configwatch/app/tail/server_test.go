@@ -50,6 +50,7 @@ type server struct {
 	mu       sync.Mutex
 	version  int
 	objects  map[string]object // by resource, namespace and name
+	history  []change          // oldest first
 	watchers map[*watcher]bool
 	requests []string
 	lacking  map[string]bool        // verb and resource, such as "list secrets"
@@ -61,6 +62,12 @@ type server struct {
 type object interface {
 	runtime.Object
 	metav1.Object
+}
+
+// change is what an object was and has become, nil if it wasn't there or is gone.
+type change struct {
+	version       int
+	before, after object
 }
 
 // watcher is a watch that a client has begun.
@@ -136,38 +143,47 @@ func (w selection) has(o object) bool {
 func (s *server) put(o object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version++
-	o.SetResourceVersion(strconv.Itoa(s.version))
 	before := s.objects[keyOf(o)]
 	s.objects[keyOf(o)] = o
-	for w := range s.watchers {
-		was := before != nil && w.what.has(before)
-		switch is := w.what.has(o); {
-		case was && is:
-			w.tell("MODIFIED", o)
-		case is:
-			w.tell("ADDED", o)
-		case was:
-			w.tell("DELETED", o)
-		}
-	}
+	s.changed(o, before, o)
 }
 
 func (s *server) remove(o object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.objects[keyOf(o)]
+	delete(s.objects, keyOf(o))
+	s.changed(o, before, nil)
+}
+
+// changed gives a change its version, which the object gets, and tells the watchers.
+func (s *server) changed(o, before, after object) {
 	s.version++
 	o.SetResourceVersion(strconv.Itoa(s.version))
-	delete(s.objects, keyOf(o))
+	c := change{s.version, before, after}
+	s.history = append(s.history, c)
 	for w := range s.watchers {
-		if w.what.has(o) {
-			w.tell("DELETED", o)
-		}
+		w.tell(c)
 	}
 }
 
-func (w *watcher) tell(event string, o object) {
-	w.events <- metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Object: o.DeepCopyObject()}}
+// tell tells of a change as it concerns what is watched.
+func (w *watcher) tell(c change) {
+	was, is := c.before != nil && w.what.has(c.before), c.after != nil && w.what.has(c.after)
+	var event string
+	var o object
+	switch {
+	case was && is:
+		event, o = "MODIFIED", c.after
+	case is:
+		event, o = "ADDED", c.after
+	case was:
+		event, o = "DELETED", c.before.DeepCopyObject().(object)
+		o.SetResourceVersion(strconv.Itoa(c.version))
+	default:
+		return
+	}
+	w.events <- metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Object: o}}
 }
 
 // cut ends every watch.
@@ -254,10 +270,10 @@ func (s *server) list(w http.ResponseWriter, what selection) {
 func (s *server) watch(w http.ResponseWriter, r *http.Request, what selection) {
 	began := &watcher{what: what, events: make(chan metav1.WatchEvent, 100)}
 	s.mu.Lock()
-	if from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion")); from > 0 {
-		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
-			if version, _ := strconv.Atoi(s.objects[key].GetResourceVersion()); version > from && what.has(s.objects[key]) {
-				began.tell("ADDED", s.objects[key])
+	if from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion")); from > 0 { // what came after the list
+		for _, c := range s.history {
+			if c.version > from {
+				began.tell(c)
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	"github.com/onsi/gomega/gstruct"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
@@ -129,6 +131,28 @@ func TestF10TailReactsOnlyToSomeEvents(t *testing.T) {
 	s.put(secret("db", "a", "1"))
 	s.remove(secret("db", "a", "1"))
 	r.Eventually(r.lines).Should(HaveExactElements("Added Secret shop/db", "Deleted Secret shop/db (a)"))
+}
+
+// A watch begins after its list, and brings each event of what came in between, as that of the API server does.
+func TestF10TheTestsServerTellsAWatchOfEverythingSinceItsList(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	s.put(secret("old"))
+	s.put(labelled(secret("db")))
+	s.put(secret("db", "a", "1"))
+	s.remove(secret("db"))
+	response, err := http.Get(s.URL + "/api/v1/namespaces/shop/secrets?watch=true&resourceVersion=1&labelSelector=app%3Ddemo")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	events := json.NewDecoder(response.Body)
+	for _, want := range []string{"ADDED 2", "DELETED 3"} {
+		var e struct {
+			Type   string
+			Object metav1.PartialObjectMetadata
+		}
+		g.Expect(events.Decode(&e)).To(Succeed())
+		g.Expect(e.Type + " " + e.Object.ResourceVersion).To(Equal(want))
+	}
 }
 
 func TestF10TailCounts(t *testing.T) {
