@@ -259,8 +259,16 @@ func limitMemory() {
 	if !known || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	const percent = 90 // the rest is for what the collector doesn't count
-	debug.SetMemoryLimit(limit / 100 * percent)
+	debug.SetMemoryLimit(collectorLimit(limit))
+}
+
+// collectorLimit is the part of a container's memory limit that the collector may fill. It doesn't count the pages of the
+// program itself, of which some 30 MB are in memory, and what the kernel holds for connections. What it does count are
+// stacks, which grow on thousands of streams at once when these are written to: only a collection shrinks them, and
+// only this limit makes one happen then (F8).
+func collectorLimit(limit int64) int64 {
+	const spare, most = 30, 96 << 20 // in percent, but no more bytes than that
+	return limit - min(limit/100*spare, most)
 }
 
 // memoryLimit is that of the container, in bytes, if it has one.

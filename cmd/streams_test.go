@@ -75,3 +75,10 @@ func streamComponentLimit(t *testing.T) string {
 	t.Fatal("the component has no memory limit")
 	return ""
 }
+
+func TestF8TheCollectorLeavesRoomForWhatItDoesNotCount(t *testing.T) {
+	for limit, want := range map[string]string{"128Mi": "90Mi", "256Mi": "179Mi", "1Gi": "928Mi"} {
+		of, most := resource.MustParse(limit), resource.MustParse(want)
+		NewWithT(t).Expect(collectorLimit(of.Value())).To(BeNumerically("~", most.Value(), 1<<20), limit)
+	}
+}
