@@ -177,12 +177,7 @@ func (r *ConfigWatchReconciler) unrecordedRollouts(cw *v1alpha1.ConfigWatch) int
 	n := 0
 	for i := range cw.Status.Targets {
 		t := &cw.Status.Targets[i]
-		w := r.Workloads.Get(cw.Namespace, t.Kind, t.Name)
-		if w == nil || string(w.UID) != t.UID || t.Rollout != nil {
-			continue
-		}
-		restarted := workload.ParseMark(w.RestartMarks[cw.Name]).Number > t.Restarts
-		if restarted && w.Rollout.Progress == workload.InProgress && !w.Rollout.Paused && !w.Rollout.NoPods {
+		if plan.RollingUnrecorded(t, r.Workloads.Get(cw.Namespace, t.Kind, t.Name), cw.Name) {
 			n++
 		}
 	}

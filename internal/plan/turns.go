@@ -46,6 +46,15 @@ func isRolling(t *v1alpha1.TargetStatus) bool {
 		t.Reason != v1alpha1.ReasonRolloutPaused && t.Reason != v1alpha1.ReasonScaledToZero
 }
 
+// RollingUnrecorded tells whether a target is rolling out because of a restart whose record was lost, and isn't among
+// those that Rolling counts by its record. The workload is nil if there is none.
+func RollingUnrecorded(t *v1alpha1.TargetStatus, w *workload.Workload, configWatch string) bool {
+	if w == nil || string(w.UID) != t.UID || isRolling(t) || workload.ParseMark(w.RestartMarks[configWatch]).Number <= t.Restarts {
+		return false
+	}
+	return w.Rollout.Progress == workload.InProgress && !w.Rollout.Paused && !w.Rollout.NoPods
+}
+
 // Rolling is how many targets are rolling out because of this ConfigWatch.
 func (d *Decision) Rolling() int {
 	rolling := 0

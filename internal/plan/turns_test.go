@@ -18,6 +18,7 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -409,4 +410,34 @@ func TestE16ARolloutWithoutARecordTakesAPlace(t *testing.T) {
 	g.Expect(s.refused(errRefused).restarted()).To(Equal([]string{"d0"}), "which is tried last, but takes the only place")
 	d[0].done()
 	g.Expect(s.refused(errRefused, d[0]).restarted()).To(Equal([]string{"d1"}))
+}
+
+// A new leader counts them before it has made a pass over each ConfigWatch.
+func TestE18RolloutsWithoutARecordAreCounted(t *testing.T) {
+	_, d, s := haltedFleet(1)
+	failed := s.row(d[0])
+	g := NewWithT(t)
+	g.Expect(failed.Rollout.Failed).To(BeTrue())
+	config := s.sources[0]
+	config.set("C")
+	s.lost() // the failed one is restarted once more
+	for name, tc := range map[string]struct {
+		change func(*tgt)
+		want   bool
+	}{
+		"a failed one":          {func(*tgt) {}, true},
+		"that is complete":      {(*tgt).done, false},
+		"that is paused":        {func(t *tgt) { t.rollout.Paused = true }, false},
+		"without pods":          {func(t *tgt) { t.scale(0) }, false},
+		"of another workload":   {(*tgt).recreate, false},
+		"that doesn't exist":    {func(t *tgt) { t.missing = true }, false},
+		"whose mark is no news": {func(t *tgt) { t.marks[watchName] = "1-x" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := *d[0]
+			one.marks, one.rollout.Progress = maps.Clone(one.marks), workload.InProgress
+			tc.change(&one)
+			NewWithT(t).Expect(plan.RollingUnrecorded(&failed, one.workload(), watchName)).To(Equal(tc.want))
+		})
+	}
 }
