@@ -280,3 +280,27 @@ func TestE12NothingWaitsForACronJob(t *testing.T) {
 	g.Expect(s.row(job).Wait).To(BeNil())
 	g.Expect(s.said(job)).To(Equal("UpToDate NoRestartNeeded"))
 }
+
+// It was made for content that is gone when it is found; the time at which it is found counts.
+func TestE14ARestartWhoseRecordWasLostHasItsCooldown(t *testing.T) {
+	for name, after := range map[string]string{"another change": "C", "the change was taken back": "A"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			config, d, s := fleet(1)
+			s.rollout.CooldownSeconds = new(int32(600))
+			config.set("B")
+			g.Expect(s.lost().restarts).To(HaveLen(1))
+			config.set(after)
+			s.reload()
+			found := s.pass()
+			g.Expect(found.restarts).To(BeEmpty())
+			g.Expect(s.said(d[0])).To(Equal("Pending CoolingDown"))
+			g.Expect(found.lookAgain).To(Equal(s.now.Add(601 * time.Second)))
+			s.reload()
+			g.Expect(s.pass().lookAgain).To(BeTemporally("==", found.lookAgain), "it doesn't begin anew")
+			g.Expect(s.at(found.lookAgain).restarted()).To(Equal([]string{"d0"}))
+			g.Expect(s.row(d[0]).Restarts).To(Equal(int64(2)))
+			g.Expect(s.applied(d[0], config)).To(Equal(config.content().Hash(nil)))
+		})
+	}
+}
