@@ -33,9 +33,10 @@ GENERATORS := generate manifests
 GENERATED := api config/crd/bases config/rbac/role.yaml
 
 .PHONY: manifests
-manifests: bin/controller-gen ## Generate the CRD and the manager's role from the markers in the code.
+manifests: bin/controller-gen ## Generate the CRD and the manager's role from the markers in the code, also in the chart.
 	bin/controller-gen rbac:roleName=manager-role crd \
 		paths="./api/...;./internal/...;./cmd/..." output:crd:artifacts:config=config/crd/bases
+	@$(MAKE) --no-print-directory chart
 
 .PHONY: generate
 generate: bin/controller-gen ## Generate the DeepCopy methods of the API types.
@@ -100,19 +101,20 @@ export GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT ?= 30s
 RACE ?= -race
 
 .PHONY: test
-test: cc controlplane ## Run all tests: unit, integration, e2e and fault, with the race detector.
+test: cc controlplane bin/helm ## Run all tests: unit, integration, e2e and fault, with the race detector.
 	go test $(RACE) -timeout 20m -p 3 $(ARGS) $(PKG)
 
 .PHONY: test-unit
 test-unit: cc ## Run the tests that need no control plane.
-	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs ./hack/bundle/... ./hack/image
+	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs ./hack/bundle/... \
+		./hack/chart ./hack/image
 
 # Much runs in managers that tests start, so these are built to count too: GOFLAGS reaches their build,
 # and go test would hand them a folder of its own. A manager that is killed leaves no record.
 COVERAGE := $(CURDIR)/bin/coverage
 
 .PHONY: coverage
-coverage: controlplane ## Run all tests and show how much of each package they cover; writes cover.out.
+coverage: controlplane bin/helm ## Run all tests and show how much of each package they cover; writes cover.out.
 	rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
 	GOFLAGS="$${GOFLAGS:-} -cover -coverpkg=./cmd,./internal/..." go test -timeout 20m -p 2 \
 		-exec "env GOCOVERDIR=$(COVERAGE)" $(ARGS) $(PKG) -args -test.gocoverdir=$(COVERAGE)
@@ -202,7 +204,7 @@ build-installer: bin/kustomize ## Write INSTALLER, dist/install.yaml: all that a
 TOOLS := $(patsubst hack/tools/%/go.mod,bin/%,$(wildcard hack/tools/*/go.mod))
 
 .PHONY: tools
-tools: $(TOOLS) ## Build all tools: controller-gen, golangci-lint, kustomize.
+tools: $(TOOLS) ## Build all tools: controller-gen, golangci-lint, helm, kustomize.
 
 $(TOOLS): bin/%: hack/tools/%/go.mod hack/tools/%/go.sum
 	@echo "Building $@, which takes some minutes the first time"

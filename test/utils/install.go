@@ -104,8 +104,17 @@ func Render(ctx context.Context, plane *controlplane.Plane, folder string) ([]*u
 	if err != nil {
 		return nil, fmt.Errorf("rendering %s: %w", folder, err)
 	}
+	objects, err := Objects(out)
+	if err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", folder, err)
+	}
+	return objects, nil
+}
+
+// Objects are those of a file of manifests.
+func Objects(file []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), len(out))
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(file), len(file))
 	for {
 		object := &unstructured.Unstructured{}
 		err := decoder.Decode(object)
@@ -113,9 +122,11 @@ func Render(ctx context.Context, plane *controlplane.Plane, folder string) ([]*u
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rendering %s: %w", folder, err)
+			return nil, fmt.Errorf("reading manifests: %w", err)
 		}
-		objects = append(objects, object)
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ import (
 )
 
 var _ = Describe("config/default", Ordered, func() {
-	const folder, shop = "config/default", "shop"
+	const folder, shop = "config/default", "default-shop"
 	var (
 		m         manifests
 		installed int64 // mark of the audit log

@@ -41,7 +41,7 @@ const (
 // annotationPath is how the downward API names an annotation of the pod.
 var annotationPath = regexp.MustCompile(`^metadata\.annotations\['(.+)'\]$`)
 
-// manifests are what a folder of config/ renders to, or what OLM makes of the bundle.
+// manifests are what a folder of config/ or the Helm chart renders to, or what OLM makes of the bundle.
 type manifests []*unstructured.Unstructured
 
 func render(ctx context.Context, folder string) manifests {
