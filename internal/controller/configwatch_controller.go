@@ -58,6 +58,8 @@ const (
 	maxParallelCalls = 16
 	// readTimeout bounds the reading of one pod template: what can't be read holds up no restart.
 	readTimeout = 5 * time.Second
+	// conflictRetry is how soon a status is written again that met a newer version of its ConfigWatch.
+	conflictRetry = time.Second
 	// longestWait is how long it takes at most until the clock is looked at again. The queue counts time that has
 	// passed, so that it misses a deadline if the clock is set forward, or the machine was suspended (E14).
 	longestWait = 10 * time.Minute
@@ -125,6 +127,9 @@ func (r *ConfigWatchReconciler) carryOut(
 	reported := r.report(ctx, cw)
 	if reported == nil {
 		r.subscribers.Deliver(key, decision.Deliveries) //nolint:contextcheck // attempts outlive the pass
+	}
+	if failed == nil && apierrors.IsConflict(reported) {
+		return r.afterConflict(ctx, reported, decision.LookAgain), nil
 	}
 	if err := cmp.Or(reported, failed); err != nil {
 		if at := decision.LookAgain; !at.IsZero() { // beside an error the queue heeds no result (E11)
@@ -214,6 +219,17 @@ func (r *ConfigWatchReconciler) waitForCaches(ctx context.Context, cw *v1alpha1.
 	r.turns.Withdraw(client.ObjectKeyFromObject(cw), plan.Rolling(&cw.Status))
 	log.FromContext(ctx).V(1).Info("Waiting until sources and workloads can be read", "reason", err.Error())
 	return ctrl.Result{}, nil
+}
+
+// afterConflict ends a pass whose status could not be written, as the cache is behind. That is no failure: the pass is
+// made again when the cache has the newer version, or after some time.
+func (r *ConfigWatchReconciler) afterConflict(ctx context.Context, err error, lookAgain time.Time) ctrl.Result {
+	log.FromContext(ctx).V(1).Info("The ConfigWatch has changed meanwhile; its status is written later", "reason", err.Error())
+	result := ctrl.Result{RequeueAfter: conflictRetry, Priority: new(forRecords)}
+	if sooner := r.lookAgain(lookAgain); sooner.RequeueAfter > 0 && sooner.RequeueAfter < conflictRetry {
+		return sooner
+	}
+	return result
 }
 
 func (r *ConfigWatchReconciler) lookAgain(at time.Time) ctrl.Result {

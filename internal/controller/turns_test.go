@@ -24,6 +24,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
@@ -110,6 +112,38 @@ func TestE11APassThatFailsKeepsItsDeadlines(t *testing.T) {
 	_, err = r.carryOut(t.Context(), cw, decision, conclusion{})
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(woken).To(Equal(map[types.NamespacedName]time.Duration{client.ObjectKeyFromObject(cw): 2 * time.Second}))
+}
+
+// While the watch of ConfigWatches is down, each write of a status may meet a conflict. That is no error, of which the
+// log would have a stack trace each time: the pass is made again a little later.
+func TestE11AConflictIsNoError(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configwatches"}, "web", errors.New("newer"))
+	now := time.Now()
+	for name, tc := range map[string]struct {
+		lookAgain time.Time
+		want      time.Duration
+	}{
+		"with nothing else to do": {time.Time{}, time.Second},
+		"with something later":    {now.Add(time.Minute), time.Second},
+		"with something sooner":   {now.Add(time.Second / 2), time.Second / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			metrics, err := newMetrics(prometheus.NewRegistry())
+			g.Expect(err).NotTo(HaveOccurred())
+			r := &ConfigWatchReconciler{
+				Client: statusClient{outcome: conflict}, Recorder: events.NewFakeRecorder(10), Clock: testingclock.NewFakeClock(now),
+				turns: turns.New(1, func(types.NamespacedName) {}), metrics: metrics, subscribers: subscriber.New(nil, nil, nil),
+			}
+			cw := aConfigWatch("uid", 1)
+			decision := plan.Decide(plan.Input{Name: "web", Recorded: &cw.Status, Now: now})
+			decision.LookAgain = tc.lookAgain
+			result, err := r.carryOut(t.Context(), cw, decision, conclusion{written: v1alpha1.ConfigWatchStatus{ObservedGeneration: 7}})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(result.RequeueAfter).To(Equal(tc.want))
+			g.Expect(r.unrecorded.get(cw).sent).To(HaveLen(1), "it is still to be written")
+		})
+	}
 }
 
 func TestE18APassThatEndsBeforeItsTimeKeepsNoPlace(t *testing.T) {
