@@ -46,6 +46,8 @@ type Delivery struct {
 	PreviousHash string
 	// Keys are the keys of the source that matter; empty: all.
 	Keys []string
+	// Retry tells that the last attempt to tell the subscriber something failed.
+	Retry bool
 }
 
 // Attempt is how a Delivery went.
@@ -197,7 +199,7 @@ func (t *telling) due() {
 		return
 	}
 	first := t.row.Waiting[0]
-	delivery := Delivery{Subscriber: t.subscription.Subscriber, Event: first}
+	delivery := Delivery{Subscriber: t.subscription.Subscriber, Event: first, Retry: t.row.Failures > 0}
 	if ofSource(first.Event) {
 		ref := sourceOf(&first)
 		if record := t.record(ref); record != nil && record.DeliveredHash != first.Hash {

@@ -86,8 +86,7 @@ func (w *Webhooks) Tell(ctx context.Context, cw types.NamespacedName, d plan.Del
 	if err != nil {
 		return failed(err)
 	}
-	defer sent()
-	outcome := w.Sender.Deliver(ctx, endpoint, message)
+	outcome := w.Sender.Deliver(ctx, endpoint, message.WhenTaken(sent))
 	return plan.Attempt{
 		Message: outcome.Message, Refused: outcome.Result == webhook.Refused, RetryAfter: outcome.RetryAfter, Hash: hash,
 	}
@@ -174,7 +173,7 @@ func (w *Webhooks) message(ctx context.Context, cw types.NamespacedName, d plan.
 		message, err = webhook.FromChange(change, nil)
 		return message, "", func() {}, err
 	}
-	sent, err = w.room.take(ctx, func() (int, error) {
+	sent, err = w.room.take(ctx, d.Retry, func() (int, error) {
 		var data *webhook.ConfigMapData
 		if wanted {
 			var err error

@@ -24,6 +24,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -81,9 +82,14 @@ func New(opts Options) (*Client, error) {
 // Deliver makes one attempt to send the message to the endpoint. It returns in the time that an attempt may take, or
 // when the context is done, which is to be tried again. Redirects are not followed.
 func (c *Client) Deliver(ctx context.Context, to Endpoint, m Message) Outcome {
+	taken := func() {}
+	if m.taken != nil {
+		taken = sync.OnceFunc(m.taken)
+	}
+	defer taken() // if nothing was sent
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	request, err := newRequest(ctx, to, m, c.clock.Now())
+	request, err := newRequest(ctx, to, m, c.clock.Now(), taken)
 	if err != nil {
 		return refused(to, err)
 	}

@@ -43,6 +43,15 @@ type Message struct {
 	event event.Event
 	// text never has data of a source in it: it is made from names.
 	text text
+	// taken is called by Deliver, unless it is nil.
+	taken func()
+}
+
+// WhenTaken is the message with a function that Deliver calls once, as soon as it has no more need of the message. Most
+// often that is before the endpoint answers.
+func (m Message) WhenTaken(call func()) Message {
+	m.taken = call
+	return m
 }
 
 // ID is by which a message that comes twice is known: that of the CloudEvent.

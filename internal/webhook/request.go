@@ -34,16 +34,18 @@ import (
 	"github.com/ktechhub/configwatch/internal/version"
 )
 
-// newRequest writes the message for the endpoint. An error is for the user, and tells no secret.
-func newRequest(ctx context.Context, to Endpoint, m Message, now time.Time) (*http.Request, error) {
+// newRequest writes the message for the endpoint. taken is called when the body of the request isn't needed any more. An
+// error is for the user, and tells no secret.
+func newRequest(ctx context.Context, to Endpoint, m Message, now time.Time, taken func()) (*http.Request, error) {
 	header, body, err := m.render(ctx, to.Format)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, newBody(body, taken))
 	if err != nil {
 		return nil, errors.New("its URL is not valid") // the error has the URL in it
 	}
+	request.ContentLength = int64(len(body))
 	if err := checkURL(request.URL); err != nil {
 		return nil, err
 	}
