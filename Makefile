@@ -107,7 +107,7 @@ test: cc controlplane bin/helm ## Run all tests: unit, integration, e2e and faul
 .PHONY: test-unit
 test-unit: cc ## Run the tests that need no control plane.
 	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs ./hack/bundle/... \
-		./hack/chart ./hack/image
+		./hack/argocd/... ./hack/chart ./hack/image
 
 # Much runs in managers that tests start, so these are built to count too: GOFLAGS reaches their build,
 # and go test would hand them a folder of its own. A manager that is killed leaves no record.

@@ -165,6 +165,12 @@ func (d *Decision) judge() {
 	}
 	ready.Reason, ready.Message = verdict.Reason, verdict.Message
 	d.setCondition(ready)
+	// Of Stalled and Reconciling, kstatus goes by the one that it meets first: what only a human can mend is not to be
+	// hidden by what goes on.
+	inOrder := []string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling}
+	slices.SortFunc(d.status.Conditions, func(a, b metav1.Condition) int {
+		return cmp.Compare(slices.Index(inOrder, a.Type), slices.Index(inOrder, b.Type))
+	})
 }
 
 // condition sets one that is there only while True.
