@@ -195,6 +195,9 @@ func (d *Decision) setCondition(c metav1.Condition) {
 	meta.SetStatusCondition(&d.status.Conditions, c)
 }
 
+// longestProblem is the length of the message of a problem in bytes, so that its Event can say the reason too.
+const longestProblem = maxMessage - 50
+
 // stalled is what only a human can mend, or nil.
 func (d *Decision) stalled() *Problem {
 	problems := slices.Clone(d.problems)
@@ -221,13 +224,15 @@ func (d *Decision) stalled() *Problem {
 	if len(problems) == 0 {
 		return nil
 	}
-	first := problems[0]
-	if more := len(problems) - 1; more > 0 {
-		first.Message = fmt.Sprintf("%s (and %d more: see status.targets)", first.Message, more)
+	more := ""
+	if n := len(problems) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more: see status.targets)", n)
 	}
 	if len(halted) > 0 {
-		first.Message += d.haltedSummary(len(halted))
+		more += d.haltedSummary(len(halted))
 	}
+	first := problems[0]
+	first.Message = truncateTo(first.Message, longestProblem-len(more)) + more
 	return &first
 }
 

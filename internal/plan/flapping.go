@@ -87,7 +87,7 @@ func (d *Decision) culprits(r *row) string {
 			changed = append(changed, d.observed[pair.Source])
 		}
 	}
-	return flappingNote(changed)
+	return flappingNote(changed, r.longestCause()/2)
 }
 
 // onlyFlaps tells whether nothing is new but that sources have changed again which targets wait for that are slowed

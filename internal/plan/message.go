@@ -98,15 +98,24 @@ func (d *Decision) changeCause(r *row) string {
 		return causeOf(r.before.Message)
 	}
 	slices.SortStableFunc(r.stale, func(a, b change) int { return strings.Compare(a.Source.String(), b.Source.String()) })
-	said := make([]string, 0, namedSources+1)
-	for i, c := range r.stale {
-		if i == namedSources {
-			said = append(said, "and "+count(len(r.stale)-i, "more source"))
-			break
-		}
+	said := make([]string, 0, len(r.stale))
+	for _, c := range r.stale {
 		said = append(said, c.String())
 	}
-	return strings.Join(said, "; ")
+	return firstSources(said, r.longestCause())
+}
+
+// firstSources is what is said of the first sources, of as many as fit into so many bytes but one at least. The rest is
+// counted.
+func firstSources(each []string, longest int) string {
+	said := each[0]
+	for i, one := range each[1:] {
+		if i+1 == namedSources || len(said)+len("; ")+len(one) > longest {
+			return said + "; and " + count(len(each)-i-1, "more source")
+		}
+		said += "; " + one
+	}
+	return said
 }
 
 // news tells whether a source is in another state, or has other content, than recorded.
@@ -251,13 +260,9 @@ func isAre(n int, what string) string {
 	return count(n, what) + " are"
 }
 
-func flappingNote(sources []*Source) string {
+func flappingNote(sources []*Source, longest int) string {
 	said := make([]string, 0, len(sources))
-	for i, s := range sources {
-		if i == namedSources {
-			said = append(said, "and "+count(len(sources)-i, "more source"))
-			break
-		}
+	for _, s := range sources {
 		by := ""
 		if s.Writer != "" {
 			by = ", last written by " + s.Writer
@@ -267,7 +272,7 @@ func flappingNote(sources []*Source) string {
 	if len(said) == 0 {
 		said = []string{"its sources"}
 	}
-	return fmt.Sprintf("more than %d changes within %d minutes (%s)", mostChanges, int(flappingTime.Minutes()), strings.Join(said, "; "))
+	return fmt.Sprintf("more than %d changes within %d minutes (%s)", mostChanges, int(flappingTime.Minutes()), firstSources(said, longest))
 }
 
 func invalidWindow(i int, err error) Problem {
@@ -410,7 +415,17 @@ func truncate(message string) string {
 	return truncateTo(message, maxMessage)
 }
 
+// truncateTo cuts a message. What is left out of a cause and what there is to say about it is the end of the cause, but
+// for a third that it may always have.
 func truncateTo(message string, length int) string {
+	cause, more, ok := strings.Cut(message, sentenceEnd)
+	if len(message) <= length || !ok {
+		return cutTo(message, length)
+	}
+	return cutTo(sentences(cutTo(cause, max(length/3, length-len(sentenceEnd)-len(more))), more), length)
+}
+
+func cutTo(message string, length int) string {
 	const ellipsis = "…"
 	if len(message) <= length {
 		return message

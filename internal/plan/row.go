@@ -34,6 +34,11 @@ func longestMessage(rows int) int {
 	return min(maxMessage, all/max(1, rows))
 }
 
+// longestCause is how many bytes of a message the sources may take that it names.
+func (r *row) longestCause() int {
+	return r.longest * 2 / 3
+}
+
 // keep leaves the row as it is recorded; one that isn't is left out.
 func (r *row) keep(recorded *v1alpha1.TargetStatus) {
 	if recorded != nil {
