@@ -61,13 +61,19 @@ func randomScript(seed uint64) []byte {
 // done soon.
 const moreSeeds = "SIMULATION_SEEDS"
 
+// few are some of so many things to try, where all would take too long.
+func few(n int) int {
+	if raceDetector || testing.Short() {
+		return n / 5
+	}
+	return n
+}
+
 // eachSeed runs a simulation for each of so many seeds, and for those that have found something once, each as a test of
 // its own.
 func eachSeed(t *testing.T, seeds int, simulate func(t *testing.T, seed uint64), found ...uint64) {
 	t.Helper()
-	if testing.Short() {
-		seeds /= 4
-	}
+	seeds = few(seeds)
 	if more := os.Getenv(moreSeeds); more != "" {
 		var err error
 		if seeds, err = strconv.Atoi(more); err != nil {

@@ -80,11 +80,7 @@ type wire struct {
 }
 
 func TestF6InTheEndEverySubscriberKnowsWhatIsThere(t *testing.T) {
-	seeds := uint64(300)
-	if testing.Short() {
-		seeds = 150
-	}
-	for seed := range seeds {
+	for seed := range uint64(few(300)) {
 		simulateTelling(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

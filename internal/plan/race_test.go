@@ -1,0 +1,23 @@
+//go:build race
+
+/*
+Copyright 2026 The ConfigWatch Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan_test
+
+// raceDetector tells that the tests run with the race detector, which makes them many times slower and finds nothing
+// here: a decision is made by one goroutine. So it gets a few of what the tests without it run in full.
+const raceDetector = true
