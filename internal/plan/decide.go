@@ -206,7 +206,7 @@ func contentDiffers(before *v1alpha1.SourceStatus, now *Source) bool {
 
 // decideTarget makes the row of a target, as far as that can be said of it alone.
 func (d *Decision) decideTarget(target Target, requested *metav1.Time) *row {
-	r := &row{target: target, restart: -1, longest: longestMessage(len(d.in.Observed.Targets))}
+	r := &row{target: target, restart: -1, longest: d.in.Observed.longestMessage()}
 	recorded := d.records.targets[target.Ref]
 	r.after = v1alpha1.TargetStatus{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name}
 	if recorded != nil {

@@ -66,6 +66,8 @@ type Observation struct {
 	// Incomplete tells that it can't be said what the spec selects, because of a problem. Everything
 	// then stays as it is recorded.
 	Incomplete bool
+	// Room is how many bytes there are for that part of the status which gives way if there is little; 0: plenty.
+	Room int
 }
 
 // Source is a ConfigMap or Secret that the ConfigWatch watches.

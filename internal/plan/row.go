@@ -28,10 +28,12 @@ func (r *row) set(state v1alpha1.TargetState, reason, message string) {
 	r.after.State, r.after.Reason, r.after.Message = state, reason, truncateTo(message, r.longest)
 }
 
+// mostMessages is how many bytes the messages of all rows may have.
+const mostMessages = 150_000
+
 // longestMessage is how long the message of each row may be, so that a status of so many fits an object.
-func longestMessage(rows int) int {
-	const all = 150_000
-	return min(maxMessage, all/max(1, rows))
+func (o *Observation) longestMessage() int {
+	return min(maxMessage, o.fitting(mostMessages)/max(1, len(o.Targets)))
 }
 
 // longestCause is how many bytes of a message the sources may take that it names.

@@ -65,6 +65,7 @@ type scene struct {
 	targets    []*tgt
 	problems   []plan.Problem
 	incomplete bool
+	room       int
 	now        time.Time
 }
 
@@ -281,7 +282,7 @@ func (t *tgt) patchFor(name string, restart plan.Restart) bool {
 }
 
 func (s *scene) observe() plan.Observation {
-	observed := plan.Observation{Problems: s.problems, Incomplete: s.incomplete}
+	observed := plan.Observation{Problems: s.problems, Incomplete: s.incomplete, Room: s.room}
 	sources := slices.DeleteFunc(slices.Clone(s.sources), func(one *src) bool { return !s.selects(one) })
 	for _, one := range sources {
 		observed.Sources = append(observed.Sources, one.observe())

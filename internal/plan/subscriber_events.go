@@ -273,10 +273,10 @@ func (d *Decision) rowOf(w *workload.Workload) *row {
 }
 
 // bound keeps what waits so small that the status fits an object.
-func bound(tellings []*telling) {
-	keys := mostKeyBytes
+func (d *Decision) bound(tellings []*telling) {
+	keys, unrepeatable := d.in.Observed.fitting(mostKeyBytes), d.in.Observed.fitting(mostUnrepeatableInAll)
 	for _, t := range tellings {
-		t.dropOldest(min(mostUnrepeatable, mostUnrepeatableInAll/len(tellings)))
+		t.dropOldest(min(mostUnrepeatable, unrepeatable/len(tellings)))
 		for i := range t.row.Waiting {
 			e := &t.row.Waiting[i]
 			size := 0

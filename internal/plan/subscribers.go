@@ -109,7 +109,7 @@ func (d *Decision) tell() {
 	if !d.rebased() && slices.ContainsFunc(tellings, func(t *telling) bool { return t.rebased }) {
 		d.events = append(d.events, newBaseline()) // E3
 	}
-	bound(tellings)
+	d.bound(tellings)
 	d.status.Subscribers = nil
 	for _, t := range tellings {
 		t.due()

@@ -93,7 +93,7 @@ func (a *audience) input() plan.Input {
 			}
 			pair := one.pair(recorded)
 			if pair.State == v1alpha1.SourcePresent {
-				pair.UID, pair.ResourceVersion, pair.Keys = one.Name, fmt.Sprint(a.versions[one]), one.keys
+				pair.UID, pair.ResourceVersion, pair.Keys = one.Name[max(0, len(one.Name)-36):], fmt.Sprint(a.versions[one]), one.keys
 			}
 			subscription.Pairs = append(subscription.Pairs, pair)
 		}

@@ -770,49 +770,6 @@ func TestF6TheFirstWaitsForNoOtherSubscriber(t *testing.T) {
 	g.Expect(a.due("cache")).To(BeNil())
 }
 
-func TestAStatusWithSubscribersAtAllLimitsFitsAnObject(t *testing.T) {
-	for _, c := range []struct{ subscribers, sources, targets int }{{16, 62, 1000}, {1, 1000, 1000}, {16, 93, 8}} {
-		t.Run(fmt.Sprintf("%d subscribers, %d sources, %d targets", c.subscribers, c.sources, c.targets), func(t *testing.T) {
-			g := NewWithT(t)
-			a := &audience{scene: newScene(), versions: map[*src]int{}}
-			a.rollout.MaxConcurrent = 1000
-			for i := range c.subscribers {
-				a.subscribers = append(a.subscribers, subscriberOf(fmt.Sprintf("subscriber-%04d", i), "AMDTCF"))
-			}
-			for i := range c.sources {
-				a.sources = append(a.sources, configMap(fmt.Sprintf("config-%s-%04d", strings.Repeat("x", 30), i), "A"))
-			}
-			for i := range c.targets {
-				target := deployment(fmt.Sprintf("web-%s-%04d", strings.Repeat("x", 30), i))
-				target.uid, target.uses = fmt.Sprintf("00000000-0000-0000-0000-%012d", i), a.sources[:1]
-				a.targets = append(a.targets, target)
-			}
-			a.pass()
-			for change := range 2 {
-				for _, one := range a.sources {
-					keys := data{}
-					for k := range 15 {
-						keys[fmt.Sprintf("%s-%d", strings.Repeat("K", 200), k)] = fmt.Sprint(change)
-					}
-					one.write(keys)
-					a.versions[one] = 1_000_000_000 + change
-				}
-				a.pass()
-				for _, target := range a.targets {
-					target.rollout = workload.Rollout{Progress: workload.Failed, Detail: strings.Repeat("no ", 200)}
-				}
-				a.pass()
-			}
-			status, err := json.Marshal(a.status)
-			g.Expect(err).NotTo(HaveOccurred())
-			row := a.status.Subscribers[c.subscribers-1]
-			g.Expect(len(row.Waiting)).To(BeNumerically(">", c.sources))
-			t.Logf("%d bytes", len(status))
-			g.Expect(len(status)).To(BeNumerically("<", 1_450_000))
-		})
-	}
-}
-
 // passAt makes a pass at that time.
 func (a *audience) passAt(t time.Time) result {
 	return a.passAfter(t.Sub(a.now))

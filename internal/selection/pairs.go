@@ -17,8 +17,11 @@ limitations under the License.
 package selection
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ktechhub/configwatch/api/v1alpha1"
 	"github.com/ktechhub/configwatch/internal/digest"
@@ -31,9 +34,11 @@ import (
 // give way: what was deleted is no reason to leave the changes of what exists alone.
 func (o *observer) pair() {
 	pairs := o.makePairs()
-	if len(o.order) > maxMatches || pairs > maxPairs {
+	room := o.room()
+	if len(o.order) > maxMatches || pairs > maxPairs || room < leastRoom {
 		o.order = slices.DeleteFunc(o.order, func(ref source.Ref) bool { return !o.selected[ref].forgetAt.IsZero() })
 		pairs = o.makePairs()
+		room = o.room()
 	}
 	switch {
 	case len(o.out.Targets) > maxMatches:
@@ -46,7 +51,27 @@ func (o *observer) pair() {
 		o.incomplete(v1alpha1.ReasonTooManyMatches,
 			"%s on %d sources in %d pairs%s: narrow them to at most %d pairs, by follow: Referenced or in several ConfigWatches",
 			o.depending(), len(o.order), pairs, o.counted(), maxPairs)
+	case room < leastRoom:
+		o.incomplete(v1alpha1.ReasonTooManyMatches,
+			"%s on %d sources in %d pairs%s, and the status may come to be %d KB too large to be stored, as their names are long: "+
+				"make several ConfigWatches of it", o.depending(), len(o.order), pairs, o.counted(), (leastRoom-room+999)/1000)
 	}
+	o.out.Room = max(room, leastRoom)
+}
+
+// room is how many bytes an object has left for that part of its status which gives way.
+func (o *observer) room() int {
+	room := maxObject - plan.StatusSize(o.order, o.out.Targets, o.out.Subscriptions)
+	if room > maxObject/4*3 {
+		return room // without the work of looking at the spec each time
+	}
+	own, err := json.Marshal(v1alpha1.ConfigWatch{
+		ObjectMeta: metav1.ObjectMeta{Labels: o.cw.Labels, Annotations: o.cw.Annotations}, Spec: o.cw.Spec,
+	})
+	if err != nil { // it came as JSON
+		return room
+	}
+	return room - len(own)
 }
 
 // depending says who depends on sources.

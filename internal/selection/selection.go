@@ -41,6 +41,10 @@ const (
 	// maxPairs is how many pairs of target and source a ConfigWatch may have, so that its status fits
 	// the API server's limit for an object.
 	maxPairs = 3000
+	// maxObject is how many bytes an object may have, by etcd's default.
+	maxObject = 3 << 19
+	// leastRoom is how many bytes of that are kept for the part of the status that gives way, such as messages.
+	leastRoom = 100_000
 	// remembered is how long the record of a source that a selector matched is kept after it was
 	// deleted, so that it is compared with what it was if it comes back (E6).
 	remembered = time.Hour

@@ -18,6 +18,7 @@ package selection
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -116,6 +117,37 @@ func TestF6PairsOfSubscribersCountTwice(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestF6AStatusThatMayBecomeTooLargeToBeStoredIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	long := func(i int) string { return fmt.Sprintf("%s-%04d", strings.Repeat("x", 248), i) }
+	byLabel := sourceList{matching(v1alpha1.ConfigMap, "app=web")}
+	cw := subscribed(watching(byLabel, targetList{workloadsMatching(workload.Deployment, "app=web")}), "cache")
+	c := &cluster{}
+	for i := range 500 {
+		c.sources = append(c.sources, aConfigMap(long(i), "app=web"))
+	}
+	for i := range 2 {
+		c.workloads = append(c.workloads, aWorkload(workload.Deployment, long(i), "app=web", "ConfigMap "+long(0)))
+	}
+	o := observe(t, cw, c)
+	g.Expect(o.Incomplete).To(BeFalse())
+	g.Expect(o.Room).To(BeNumerically("~", 464_000, 20_000))
+	roomBefore := o.Room
+
+	cw.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("a", 200_000)}
+	o = observe(t, cw, c)
+	g.Expect(o.Room).To(BeNumerically("~", roomBefore-200_000, 1000), "what else is in the object counts")
+	g.Expect(o.Incomplete).To(BeFalse())
+
+	cw.Annotations["another"] = strings.Repeat("a", 200_000)
+	o = observe(t, cw, c)
+	g.Expect(o.Incomplete).To(BeTrue())
+	g.Expect(o.Problems).To(HaveLen(1))
+	g.Expect(o.Problems[0].Reason).To(Equal(v1alpha1.ReasonTooManyMatches))
+	g.Expect(o.Problems[0].Message).To(MatchRegexp(`^2 targets and 1 subscribers depend on 500 sources in 2000 pairs \(a pair of a subscriber ` +
+		`counts as 2\), and the status may come to be \d+ KB too large to be stored, as their names are long: make several ConfigWatches of it$`))
 }
 
 func TestE25WithSubscribersTargetsMayBeLeftOut(t *testing.T) {
