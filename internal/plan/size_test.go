@@ -34,18 +34,18 @@ import (
 // mostOf is what etcd takes of an object. A ConfigWatch whose status may come to be larger is refused by selection.
 const mostOf = 3 << 19
 
-func longName(prefix string, length, i int) string {
+func nameOf(prefix string, length, i int) string {
 	return fmt.Sprintf("%s-%s-%04d", prefix, strings.Repeat("x", length-len(prefix)-6), i)
 }
 
 // manyOf is many targets that use all sources.
 func manyOf(targets, sources, length int) (objects []any, configs []*src) {
 	for i := range sources {
-		configs = append(configs, configMap(longName("config", length, i), "A"))
+		configs = append(configs, configMap(nameOf("config", length, i), "A"))
 		objects = append(objects, configs[i])
 	}
 	for i := range targets {
-		target := deployment(longName("web", length, i))
+		target := deployment(nameOf("web", length, i))
 		target.uid = fmt.Sprintf("00000000-0000-0000-0000-%012d", i)
 		objects = append(objects, target)
 	}
