@@ -310,7 +310,8 @@ type RolloutSpec struct {
 
 	// approval is Automatic (the default), or Manual: then targets wait until the annotation
 	// configwatch.ktechhub.io/approve of this ConfigWatch is set to the hash in status.approvalHash. A
-	// later change needs another approval.
+	// later change needs another approval. To remove the annotation takes no approval back that the
+	// operator has seen: mode: Suspended stops what hasn't begun.
 	// +optional
 	// +default="Automatic"
 	Approval Approval `json:"approval,omitempty"`

@@ -27,7 +27,8 @@ const (
 	IgnoreAnnotation = "configwatch.ktechhub.io/ignore"
 
 	// ApproveAnnotation, on a ConfigWatch, with the value of its status.approvalHash, lets the targets
-	// that await approval, or are halted, be restarted. A later change needs another approval.
+	// that await approval, or are halted, be restarted. A later change needs another approval. What was
+	// approved stays so without it.
 	ApproveAnnotation = "configwatch.ktechhub.io/approve"
 
 	// RestartRequestedAtAnnotation, on a ConfigWatch, with a time as in RFC 3339 that is later than the

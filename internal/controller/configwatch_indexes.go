@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,33 +58,35 @@ func indexValue(kind, name string) string {
 }
 
 func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &v1alpha1.ConfigWatch{}, bySource, func(object client.Object) []string {
+	return cmp.Or(
+		addIndex(ctx, indexer, bySource, func(spec *v1alpha1.ConfigWatchSpec) (values []string) {
+			for i := range spec.Sources {
+				values = append(values, indexValue(string(spec.Sources[i].Kind), spec.Sources[i].Name))
+			}
+			return values
+		}),
+		addIndex(ctx, indexer, byTarget, func(spec *v1alpha1.ConfigWatchSpec) (values []string) {
+			for i := range spec.Targets {
+				values = append(values, indexValue(spec.Targets[i].Kind, spec.Targets[i].Name))
+			}
+			return values
+		}),
+	)
+}
+
+// addIndex adds an index of what a spec lists.
+func addIndex(
+	ctx context.Context, indexer client.FieldIndexer, field string, listed func(*v1alpha1.ConfigWatchSpec) []string,
+) error {
+	err := indexer.IndexField(ctx, &v1alpha1.ConfigWatch{}, field, func(object client.Object) []string {
 		cw, _ := object.(*v1alpha1.ConfigWatch)
-		if len(cw.Spec.Sources) == 0 {
-			return []string{omitted}
+		if values := listed(&cw.Spec); len(values) > 0 {
+			return values
 		}
-		var values []string
-		for i := range cw.Spec.Sources {
-			values = append(values, indexValue(string(cw.Spec.Sources[i].Kind), cw.Spec.Sources[i].Name))
-		}
-		return values
+		return []string{omitted}
 	})
 	if err != nil {
-		return fmt.Errorf("indexing ConfigWatches by source: %w", err)
-	}
-	err = indexer.IndexField(ctx, &v1alpha1.ConfigWatch{}, byTarget, func(object client.Object) []string {
-		cw, _ := object.(*v1alpha1.ConfigWatch)
-		if len(cw.Spec.Targets) == 0 {
-			return []string{omitted}
-		}
-		var values []string
-		for i := range cw.Spec.Targets {
-			values = append(values, indexValue(cw.Spec.Targets[i].Kind, cw.Spec.Targets[i].Name))
-		}
-		return values
-	})
-	if err != nil {
-		return fmt.Errorf("indexing ConfigWatches by target: %w", err)
+		return fmt.Errorf("indexing ConfigWatches by %s: %w", field, err)
 	}
 	return nil
 }

@@ -392,7 +392,7 @@ func (d *Decision) missingSource() string {
 	return ""
 }
 
-// progressSaid is such as "1 of 3 targets is pending, 1 is rolling out".
+// progressSaid is such as "250 pending and 10 rolling out of 300 targets".
 func progressSaid(all, pending, rolling int) string {
 	var said []string
 	if pending > 0 {
