@@ -53,7 +53,7 @@ vet: ## Run go vet.
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum, the tools' too.
 	go mod tidy
-	for module in hack/tools/*/; do go -C "$$module" mod tidy; done
+	for module in hack/tools/*/ test/alerts; do go -C "$$module" mod tidy; done
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters of .golangci.yml.
@@ -102,6 +102,7 @@ RACE ?= -race
 
 .PHONY: test
 test: cc controlplane bin/helm ## Run all tests: unit, integration, e2e and fault, with the race detector.
+	$(if $(filter ./...,$(PKG)),go -C test/alerts test ./...)
 	go test $(RACE) -timeout 20m -p 3 $(ARGS) $(PKG)
 
 .PHONY: test-unit

@@ -251,6 +251,7 @@ func (r *ConfigWatchReconciler) act(ctx context.Context, cw types.NamespacedName
 	each(len(restarts), func(i int) {
 		if outcomes[i] == nil {
 			outcomes[i] = r.restart(ctx, cw.Name, restarts[i])
+			r.metrics.restarting(restarts[i].Workload.Kind, outcomes[i])
 		}
 	})
 	return outcomes

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -31,7 +32,9 @@ import (
 // Restarts are made in goroutines of their own, whose panics controller-runtime doesn't recover.
 func TestE11APanicInARestartIsAnErrorOfThatRestart(t *testing.T) {
 	g := NewWithT(t)
-	r := &ConfigWatchReconciler{} // without a cache of workloads, so that a restart panics
+	metrics, err := newMetrics(prometheus.NewRegistry())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	r := &ConfigWatchReconciler{metrics: metrics} // without a cache of workloads, so that a restart panics
 	outcomes := r.act(t.Context(), types.NamespacedName{Name: "web"}, []plan.Restart{
 		{Workload: &workload.Workload{Kind: workload.Deployment}},
 		{Workload: &workload.Workload{Kind: workload.StatefulSet}},

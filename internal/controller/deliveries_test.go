@@ -41,9 +41,9 @@ func TestF9AttemptsToTellSubscribersAreCountedByTheirOutcome(t *testing.T) {
 	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP configwatch_deliveries_total Attempts to tell subscribers an event, by how they went: delivered, failed (tried again), refused (mend something).
 # TYPE configwatch_deliveries_total counter
-configwatch_deliveries_total{outcome="delivered"} 2
-configwatch_deliveries_total{outcome="failed"} 1
-configwatch_deliveries_total{outcome="refused"} 1
+configwatch_deliveries_total{result="delivered"} 2
+configwatch_deliveries_total{result="failed"} 1
+configwatch_deliveries_total{result="refused"} 1
 `), "configwatch_deliveries_total")).To(Succeed())
 	for outcome, want := range map[string]struct {
 		count   uint64

@@ -32,6 +32,7 @@ import (
 // metrics are those of targets, their rollouts, and what subscribers are told. None has a label by object.
 type metrics struct {
 	targets *prometheus.GaugeVec
+	restart *prometheus.CounterVec
 	rollout *prometheus.HistogramVec
 	told    *prometheus.CounterVec
 	telling *prometheus.HistogramVec
@@ -40,13 +41,14 @@ type metrics struct {
 	byKey map[types.NamespacedName]map[v1alpha1.TargetState]int
 }
 
-// Outcomes of a rollout, as a label.
+// Results of a restart and of a rollout, as a label.
 const (
+	restarted = "restarted"
 	completed = "completed"
 	failed    = "failed"
 )
 
-// Outcomes of an attempt to tell a subscriber, as a label; or failed.
+// Results of an attempt to tell a subscriber, as a label; or failed.
 const (
 	delivered = "delivered"
 	refused   = "refused"
@@ -58,28 +60,55 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Name: "configwatch_targets",
 			Help: "Targets of all ConfigWatches, by the state in their status.",
 		}, []string{"state"}),
+		restart: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "configwatch_restarts_total",
+			Help: "Attempts to restart a target, by its kind and by how they went: restarted, failed (tried again).",
+		}, []string{"kind", "result"}),
 		rollout: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "configwatch_rollout_seconds",
 			Help:    "Time from a restart until its rollout was seen to be complete, or to have failed, in seconds.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
-		}, []string{"outcome"}),
+		}, []string{"result"}),
 		told: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "configwatch_deliveries_total",
 			Help: "Attempts to tell subscribers an event, by how they went: delivered, failed (tried again), refused (mend something).",
-		}, []string{"outcome"}),
+		}, []string{"result"}),
 		telling: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "configwatch_delivery_seconds",
 			Help:    "Time that attempts to tell subscribers an event took, by how they went, in seconds. An endpoint has 10 to answer.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20},
-		}, []string{"outcome"}),
+		}, []string{"result"}),
 		byKey: map[types.NamespacedName]map[v1alpha1.TargetState]int{},
 	}
-	for _, c := range []prometheus.Collector{m.targets, m.rollout, m.told, m.telling} {
+	for _, c := range []prometheus.Collector{m.targets, m.restart, m.rollout, m.told, m.telling} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
 	}
+	m.begin()
 	return m, nil
+}
+
+// begin has every series there from the start, so that the first increase is seen as one.
+func (m *metrics) begin() {
+	for _, state := range []v1alpha1.TargetState{
+		v1alpha1.TargetUpToDate, v1alpha1.TargetPending, v1alpha1.TargetRollingOut, v1alpha1.TargetFailed,
+		v1alpha1.TargetHalted, v1alpha1.TargetBlocked, v1alpha1.TargetMissing, v1alpha1.TargetIgnored,
+	} {
+		m.targets.WithLabelValues(string(state))
+	}
+	for _, kind := range []string{workload.Deployment, workload.StatefulSet, workload.DaemonSet} {
+		for _, result := range []string{restarted, failed} {
+			m.restart.WithLabelValues(kind, result)
+		}
+	}
+	for _, result := range []string{completed, failed} {
+		m.rollout.WithLabelValues(result)
+	}
+	for _, result := range []string{delivered, failed, refused} {
+		m.told.WithLabelValues(result)
+		m.telling.WithLabelValues(result)
+	}
 }
 
 // observe takes note of a status that was written.
@@ -109,18 +138,27 @@ func (m *metrics) observe(cw types.NamespacedName, before, after *v1alpha1.Confi
 	}
 }
 
+// restarting counts an attempt to restart a target.
+func (m *metrics) restarting(kind string, err error) {
+	result := restarted
+	if err != nil {
+		result = failed
+	}
+	m.restart.WithLabelValues(kind, result).Inc()
+}
+
 // attempted counts attempts to tell subscribers.
 func (m *metrics) attempted(attempts map[string]plan.Attempt) {
 	for name := range attempts {
-		outcome, attempt := delivered, attempts[name]
+		result, attempt := delivered, attempts[name]
 		switch {
 		case attempt.Refused:
-			outcome = refused
+			result = refused
 		case attempt.Message != "":
-			outcome = failed
+			result = failed
 		}
-		m.told.WithLabelValues(outcome).Inc()
-		m.telling.WithLabelValues(outcome).Observe(attempt.Took.Seconds())
+		m.told.WithLabelValues(result).Inc()
+		m.telling.WithLabelValues(result).Observe(attempt.Took.Seconds())
 	}
 }
 

@@ -42,6 +42,9 @@ var (
 	k8sClient client.WithWatch
 	manager   *utils.Manager
 	barrier   *utils.Barrier
+
+	binary     string // of the manager
+	kubeconfig string // of the manager
 )
 
 func TestGitOps(t *testing.T) {
@@ -58,9 +61,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(plane.Stop)
 	k8sClient, err = utils.NewClient(plane.RESTConfig())
 	Expect(err).NotTo(HaveOccurred())
-	kubeconfig, err := utils.Install(ctx, plane, k8sClient)
+	kubeconfig, err = utils.Install(ctx, plane, k8sClient)
 	Expect(err).NotTo(HaveOccurred())
-	binary, err := utils.BuildManager(ctx)
+	binary, err = utils.BuildManager(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	manager, err = utils.StartManager(utils.ManagerOptions{Binary: binary, Kubeconfig: kubeconfig})
 	Expect(err).NotTo(HaveOccurred())

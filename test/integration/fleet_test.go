@@ -137,9 +137,10 @@ var _ = Describe("The rollouts of all ConfigWatches", func() {
 		Expect(utils.FailRollout(ctx, k8sClient, namespace, "b")).To(Succeed())
 		settled := states{v1alpha1.TargetUpToDate: 2, v1alpha1.TargetRollingOut: 1, v1alpha1.TargetFailed: 1}
 		Eventually(targets).Should(Equal(settled))
-		Expect(metric(`configwatch_rollout_seconds_count{outcome="completed"}`)).To(Equal(1.0))
-		Expect(metric(`configwatch_rollout_seconds_count{outcome="failed"}`)).To(Equal(1.0))
-		Expect(metric(`configwatch_rollout_seconds_sum{outcome="completed"}`)).To(BeNumerically("~", 0, 20))
+		Expect(metric(`configwatch_rollout_seconds_count{result="completed"}`)).To(Equal(1.0))
+		Expect(metric(`configwatch_rollout_seconds_count{result="failed"}`)).To(Equal(1.0))
+		Expect(metric(`configwatch_restarts_total{kind="Deployment",result="restarted"}`)).To(Equal(3.0))
+		Expect(metric(`configwatch_rollout_seconds_sum{result="completed"}`)).To(BeNumerically("~", 0, 20))
 
 		By("starting again, in the middle of a rollout")
 		m.Kill()
@@ -147,8 +148,8 @@ var _ = Describe("The rollouts of all ConfigWatches", func() {
 		Eventually(targets).Should(Equal(settled))
 		finish(ctx, "c")
 		Eventually(targets).Should(Equal(states{v1alpha1.TargetUpToDate: 3, v1alpha1.TargetFailed: 1}))
-		Expect(metric(`configwatch_rollout_seconds_count{outcome="completed"}`)).To(Equal(1.0), "as counted by this process")
-		Expect(metric(`configwatch_rollout_seconds_count{outcome="failed"}`)).To(BeZero())
+		Expect(metric(`configwatch_rollout_seconds_count{result="completed"}`)).To(Equal(1.0), "as counted by this process")
+		Expect(metric(`configwatch_rollout_seconds_count{result="failed"}`)).To(BeZero())
 
 		expectNothingPlanted(ctx, m)
 		expectNoTrace("metrics", get("http://"+address+"/metrics"), planted)

@@ -312,7 +312,7 @@ var _ = Describe("A subscriber", func() {
 		Eventually(endpoint.told).WithTimeout(time.Minute).Should(Equal([]string{"Modified ConfigMap/app-config"}))
 		Eventually(subscriberRow).WithArguments(ctx).Should(HaveField("Waiting", BeEmpty()))
 		metrics := get("http://" + address + "/metrics")
-		Expect(metrics).To(ContainSubstring(`configwatch_delivery_seconds_count{outcome="delivered"} 1`))
+		Expect(metrics).To(ContainSubstring(`configwatch_delivery_seconds_count{result="delivered"} 1`))
 		for what, text := range map[string]string{
 			"metrics": metrics, "log": m.Log(), "status": fmt.Sprintf("%+v", status(ctx, "web")),
 			"Events": strings.Join(notes(ctx, v1alpha1.EventStalled), " "),
