@@ -108,7 +108,7 @@ test: cc controlplane bin/helm ## Run all tests: unit, integration, e2e and faul
 .PHONY: test-unit
 test-unit: cc ## Run the tests that need no control plane.
 	go test $(RACE) -short $(ARGS) ./api/... ./cmd/... ./internal/... ./hack/docs ./hack/bundle/... \
-		./hack/argocd/... ./hack/chart ./hack/image
+		./hack/argocd/... ./hack/chart ./hack/image ./hack/licenses
 
 # Much runs in managers that tests start, so these are built to count too: GOFLAGS reaches their build,
 # and go test would hand them a folder of its own. A manager that is killed leaves no record.
@@ -205,7 +205,7 @@ build-installer: bin/kustomize ## Write INSTALLER, dist/install.yaml: all that a
 TOOLS := $(patsubst hack/tools/%/go.mod,bin/%,$(wildcard hack/tools/*/go.mod))
 
 .PHONY: tools
-tools: $(TOOLS) ## Build all tools: controller-gen, golangci-lint, helm, kustomize.
+tools: $(TOOLS) ## Build all tools, each of which has a module under hack/tools.
 
 $(TOOLS): bin/%: hack/tools/%/go.mod hack/tools/%/go.sum
 	@echo "Building $@, which takes some minutes the first time"

@@ -62,6 +62,44 @@ func TestEveryRelativeLinkLeadsToAFileAndAHeading(t *testing.T) {
 }
 
 func TestEveryMakeTargetThatIsNamedExists(t *testing.T) {
+	targets := makeTargets(t)
+	named := regexp.MustCompile("(?m)(?:^|`)make((?: [a-z][a-z-]*)+)")
+	for _, page := range pages(t) {
+		for _, match := range named.FindAllStringSubmatch(read(t, page), -1) {
+			for name := range strings.FieldsSeq(match[1]) {
+				NewWithT(t).Expect(targets).To(HaveKey(name), "%s says: make%s", page, match[1])
+			}
+		}
+	}
+}
+
+func TestTheWorkflowsPinWhatTheyUseAndRunMakeTargets(t *testing.T) {
+	workflows, err := filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yaml"))
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(workflows).To(HaveLen(2))
+	targets := makeTargets(t)
+	used := regexp.MustCompile(`(?m)^ *(?:- )?uses: (.*)$`)
+	made := regexp.MustCompile(`(?m)^[^#\n]*(?:\bmake(?: --silent)?((?: [a-z][a-z-]*)+)|\btarget: \[(.*)\])`)
+	for _, file := range workflows {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, match := range used.FindAllStringSubmatch(string(text), -1) {
+			g.Expect(match[1]).To(MatchRegexp(`^[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`), file)
+		}
+		runs := made.FindAllStringSubmatch(string(text), -1)
+		g.Expect(runs).NotTo(BeEmpty(), file)
+		for _, match := range runs {
+			for name := range strings.FieldsSeq(strings.ReplaceAll(match[1]+match[2], ",", " ")) {
+				g.Expect(targets).To(HaveKey(name), "%s runs: make %s", file, name)
+			}
+		}
+	}
+}
+
+// makeTargets are those of all makefiles.
+func makeTargets(t *testing.T) map[string]bool {
+	t.Helper()
 	makefiles, err := filepath.Glob(filepath.Join(root, "hack", "*", "*.mk"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	targets := map[string]bool{}
@@ -73,14 +111,7 @@ func TestEveryMakeTargetThatIsNamedExists(t *testing.T) {
 			targets[match[1]] = true
 		}
 	}
-	named := regexp.MustCompile("(?m)(?:^|`)make((?: [a-z][a-z-]*)+)")
-	for _, page := range pages(t) {
-		for _, match := range named.FindAllStringSubmatch(read(t, page), -1) {
-			for name := range strings.FieldsSeq(match[1]) {
-				NewWithT(t).Expect(targets).To(HaveKey(name), "%s says: make%s", page, match[1])
-			}
-		}
-	}
+	return targets
 }
 
 func TestTroubleshootingHasEveryConditionAndReason(t *testing.T) {

@@ -23,10 +23,13 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -40,14 +43,14 @@ const (
 // run writes the layout and returns the digest of its image index.
 func run(ctx context.Context, opts options) (v1.Hash, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, name := range opts.platforms {
-		platform, err := v1.ParsePlatform(name)
+	for _, wanted := range opts.platforms {
+		platform, err := v1.ParsePlatform(wanted)
 		if err != nil {
-			return v1.Hash{}, fmt.Errorf("reading the platform %q: %w", name, err)
+			return v1.Hash{}, fmt.Errorf("reading the platform %q: %w", wanted, err)
 		}
 		image, err := build(ctx, opts, platform)
 		if err != nil {
-			return v1.Hash{}, fmt.Errorf("for %s: %w", name, err)
+			return v1.Hash{}, fmt.Errorf("for %s: %w", wanted, err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
 	}
@@ -58,11 +61,28 @@ func run(ctx context.Context, opts options) (v1.Hash, error) {
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("writing the layout: %w", err)
 	}
-	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": opts.version})
-	if err := path.AppendIndex(index, name); err != nil {
+	version := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": opts.version})
+	if err := path.AppendIndex(index, version); err != nil {
 		return v1.Hash{}, fmt.Errorf("writing the layout: %w", err)
 	}
 	return index.Digest()
+}
+
+// push pushes the image index of the layout.
+func push(ctx context.Context, opts options, digest v1.Hash) error {
+	ref, err := name.NewTag(opts.push, name.StrictValidation)
+	if err != nil {
+		return fmt.Errorf("reading the name %q: %w", opts.push, err)
+	}
+	all, err := layout.ImageIndexFromPath(opts.output)
+	if err != nil {
+		return fmt.Errorf("reading the layout: %w", err)
+	}
+	index, err := all.ImageIndex(digest)
+	if err != nil {
+		return fmt.Errorf("reading the layout: %w", err)
+	}
+	return remote.WriteIndex(ref, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
 }
 
 // build makes the image for a platform.

@@ -10,3 +10,8 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 image-layout: ## Build the image as an OCI layout, IMAGE_LAYOUT, without a container engine; prints its digest.
 	go run ./hack/image --output=$(IMAGE_LAYOUT) --platforms=$(PLATFORMS) \
 		--version=v$(VERSION) --commit=$(COMMIT) --created=$(SOURCE_DATE_EPOCH)
+
+.PHONY: image-push
+image-push: ## Build the same and push it as IMG, without a container engine; prints its digest.
+	@go run ./hack/image --output=$(IMAGE_LAYOUT) --platforms=$(PLATFORMS) \
+		--version=v$(VERSION) --commit=$(COMMIT) --created=$(SOURCE_DATE_EPOCH) --push=$(IMG)

@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,9 +35,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 )
 
@@ -70,8 +74,8 @@ func TestTheImage(t *testing.T) {
 		g.Expect(string(text)).To(ContainSubstring("USER " + config.Config.User + "\n"))
 		g.Expect(string(text)).To(ContainSubstring(fmt.Sprintf("ENTRYPOINT [%q]\n", config.Config.Entrypoint[0])))
 		filled := strings.NewReplacer("${VERSION}", opts.version, "${COMMIT}", opts.commit).Replace(string(text))
-		for name, value := range config.Config.Labels {
-			g.Expect(filled).To(ContainSubstring(fmt.Sprintf("%s=%q", name, value)))
+		for label, value := range config.Config.Labels {
+			g.Expect(filled).To(ContainSubstring(fmt.Sprintf("%s=%q", label, value)))
 		}
 		g.Expect(strings.Count(filled, "org.opencontainers.image.")).To(Equal(len(config.Config.Labels)))
 	})
@@ -98,6 +102,23 @@ func TestTheImage(t *testing.T) {
 		again := opts
 		again.output = filepath.Join(t.TempDir(), "again")
 		g.Expect(run(t.Context(), again)).To(Equal(digest))
+	})
+	t.Run("is pushed as it is", func(t *testing.T) {
+		g := NewWithT(t)
+		server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+		defer server.Close()
+		pushed := opts
+		pushed.push = strings.TrimPrefix(server.URL, "http://") + "/configwatch:v1.2.3"
+		g.Expect(push(t.Context(), pushed, digest)).To(Succeed())
+
+		ref, err := name.NewTag(pushed.push)
+		g.Expect(err).NotTo(HaveOccurred())
+		index, err := remote.Index(ref)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(index.Digest()).To(Equal(digest))
+
+		pushed.push = "without-a-tag"
+		g.Expect(push(t.Context(), pushed, digest)).To(MatchError(ContainSubstring("without-a-tag")))
 	})
 	t.Run("starts from its root file system alone", func(t *testing.T) { startIn(t, folder, opts, config) })
 }
@@ -137,14 +158,14 @@ func startIn(t *testing.T, folder string, opts options, config *v1.ConfigFile) {
 		"clusters": [{"name": "c", "cluster": {"server": %q}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`, server.URL)
 	g.Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), []byte(kubeconfig), 0o644)).To(Succeed())
 	command := start("--kubeconfig=/kubeconfig", "--health-probe-bind-address=0")
-	var log bytes.Buffer
-	command.Stdout, command.Stderr = &log, &log
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = &said, &said
 	g.Expect(command.Start()).To(Succeed())
 	defer func() {
 		_ = command.Process.Kill() // fails only if it is gone already
 		_ = command.Wait()         // it was killed
 		if t.Failed() {
-			t.Log(log.String())
+			t.Log(said.String())
 		}
 	}()
 	g.Eventually(asked.Done()).WithTimeout(time.Minute).Should(BeClosed())
@@ -180,23 +201,23 @@ func unpack(t *testing.T, image v1.Image, folder string) (size int64) {
 			break
 		}
 		g.Expect(err).NotTo(HaveOccurred())
-		name := filepath.Join(folder, header.Name)
-		g.Expect(os.MkdirAll(filepath.Dir(name), 0o755)).To(Succeed())
+		file := filepath.Join(folder, header.Name)
+		g.Expect(os.MkdirAll(filepath.Dir(file), 0o755)).To(Succeed())
 		if header.Typeflag == tar.TypeDir {
 			folders = append(folders, header)
-			g.Expect(os.MkdirAll(name, 0o755)).To(Succeed())
+			g.Expect(os.MkdirAll(file, 0o755)).To(Succeed())
 			continue
 		}
 		data, err := io.ReadAll(reader)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(os.WriteFile(name, data, os.FileMode(header.Mode))).To(Succeed())
+		g.Expect(os.WriteFile(file, data, os.FileMode(header.Mode))).To(Succeed())
 		size += header.Size
 	}
 	for _, header := range folders {
-		name := filepath.Join(folder, header.Name)
-		g.Expect(os.Chmod(name, header.FileInfo().Mode())).To(Succeed())
+		unpacked := filepath.Join(folder, header.Name)
+		g.Expect(os.Chmod(unpacked, header.FileInfo().Mode())).To(Succeed())
 		if os.Geteuid() == 0 {
-			g.Expect(os.Chown(name, header.Uid, header.Gid)).To(Succeed())
+			g.Expect(os.Chown(unpacked, header.Uid, header.Gid)).To(Succeed())
 		}
 	}
 	return size

@@ -41,6 +41,8 @@ type options struct {
 	platforms []string
 	// version and commit are what the manager and the labels tell.
 	version, commit string
+	// push is the image that the layout is pushed as, with a tag; empty: it isn't.
+	push string
 	// created is the time of all that the image holds.
 	created time.Time
 }
@@ -54,6 +56,7 @@ func main() {
 	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "The platforms, separated by commas.")
 	flag.StringVar(&opts.version, "version", "unknown", "The version, with a leading v.")
 	flag.StringVar(&opts.commit, "commit", "unknown", "The commit.")
+	flag.StringVar(&opts.push, "push", "", "What to push the image as, with a tag, with the credentials of docker login.")
 	flag.Int64Var(&created, "created", 0, "The time of all that the image holds, in seconds since 1970.")
 	flag.Parse()
 	opts.platforms = strings.Split(platforms, ",")
@@ -61,6 +64,13 @@ func main() {
 	digest, err := run(context.Background(), opts)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "building the image:", err)
+		os.Exit(1)
+	}
+	if opts.push != "" {
+		err = push(context.Background(), opts, digest)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pushing the image:", err)
 		os.Exit(1)
 	}
 	fmt.Println(digest)
