@@ -76,6 +76,7 @@ type row struct {
 	resumed bool                     // a restart was made by a pass whose record was lost
 	// undecided: such a restart was made, and it can't be said for what, as a source is not readable.
 	undecided bool
+	gone      bool          // the content that it was made for
 	mark      workload.Mark // of the restart that the template shows
 	phase     phase         // of the rollout of the latest restart
 	owing     bool          // a restart is owed

@@ -55,7 +55,7 @@ const (
 
 func TestFleetSimulationKeepsTheRulesOfRolling(t *testing.T) {
 	eachSeed(t, fleetSeeds, func(t *testing.T, seed uint64) { simulateFleet(t, fleetScript(seed), false) },
-		1016, 3399, 3418, 5098, 6222, 6353)
+		1016, 1154, 2362, 3399, 3418, 5098, 5550, 6222, 6353)
 }
 
 // E14: the clock is set back and forth. What is restarted and what waits is the same, and nobody waits for longer
@@ -550,6 +550,7 @@ func (w *world) renewed(p *fleetPass, m *member, stale map[*src]string) {
 	if !m.unfinished {
 		m.changed = map[*src]string{}
 	}
+	maps.DeleteFunc(m.changed, func(one *src, content string) bool { return w.contents(m)[one] != content })
 	m.blamed = maps.Clone(p.failing[m]) // until it is rolled out with that
 	maps.DeleteFunc(m.blamed, func(one *src, content string) bool { return w.contents(m)[one] != content })
 	if len(m.blamed) == 0 {

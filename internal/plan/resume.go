@@ -57,7 +57,7 @@ func (d *Decision) resume(r *row) {
 func (d *Decision) resumeForGone(r *row) {
 	r.after.Restarts, r.after.LastRestartTime = r.number, d.second()
 	r.after.Rollout = d.newRollout(r, nil)
-	r.renewed = true
+	r.gone, r.renewed = true, true
 }
 
 // digest is that of the content that a restart made now is for. A source that can't be read counts as

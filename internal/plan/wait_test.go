@@ -304,3 +304,18 @@ func TestE14ARestartWhoseRecordWasLostHasItsCooldown(t *testing.T) {
 		})
 	}
 }
+
+// What is owed after it is a change like any other, which waits for what changes wait for.
+func TestE9ARequestIsAnsweredByARestartForContentThatIsGone(t *testing.T) {
+	g := NewWithT(t)
+	config, d, s := fleet(1)
+	s.rollout.CooldownSeconds = new(int32(600))
+	s.requested = s.now.Format(time.RFC3339)
+	g.Expect(s.lost().restarts).To(HaveLen(1))
+	config.set("B")
+	found := s.pass()
+	g.Expect(found.restarts).To(BeEmpty())
+	g.Expect(s.said(d[0])).To(Equal("Pending CoolingDown"))
+	g.Expect(s.row(d[0]).Wait.RequestedAt).To(BeNil())
+	g.Expect(s.at(found.lookAgain).cause()).To(Equal("ConfigMap config changed (KEY)"))
+}
