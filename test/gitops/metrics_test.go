@@ -45,24 +45,30 @@ var added = []string{"job"}
 
 var _ = Describe("Alerts and the dashboard", func() {
 	It("name metrics and labels that a manager has, from its start", func(ctx SpecContext) {
-		address := freeAddress()
+		address, ns := freeAddress(), newNamespace(ctx)
 		m, err := utils.StartManager(utils.ManagerOptions{Binary: binary, Kubeconfig: kubeconfig, Args: []string{
-			"--leader-elect=true", "--watch-namespaces=" + newNamespace(ctx).Name, "--stream-bind-address=" + freeAddress(),
+			"--leader-elect=true", "--watch-namespaces=" + ns.Name, "--stream-bind-address=" + freeAddress(),
 			"--metrics-bind-address=" + address, "--metrics-secure=false",
 		}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(m.Stop)
 		Expect(m.WaitReady(ctx)).To(Succeed())
+		Expect(ns.Create(ctx, utils.MakeConfigMap("app-config").Data("LOG_LEVEL", "info").Obj())).To(Succeed())
+		var scraped string
+		Eventually(func() string {
+			scraped = get("http://" + address + "/metrics")
+			return scraped
+		}).Should(ContainSubstring("\nconfigwatch_source_changes_total{"), "which is there once something has changed")
+		expectReference(scraped)
+
 		labels := map[string][]string{}
-		for _, line := range exported.FindAllStringSubmatch(get("http://"+address+"/metrics"), -1) {
+		for _, line := range exported.FindAllStringSubmatch(scraped, -1) {
 			found := append(labels[line[1]], added...)
 			for _, label := range matcher.FindAllStringSubmatch(quoted.ReplaceAllString(line[2], ""), -1) {
 				found = append(found, label[1])
 			}
 			labels[line[1]] = found
 		}
-		// Counted only once something happens.
-		labels["configwatch_source_changes_total"] = []string{"kind", "event"}
 
 		names := map[string]bool{}
 		for _, file := range []string{"config/prometheus/rules.yaml", "config/grafana/configwatch.json"} {
@@ -95,9 +101,35 @@ var _ = Describe("Alerts and the dashboard", func() {
 	})
 })
 
+// described is a metric of the operator's own, with its help and type.
+var described = regexp.MustCompile(`(?m)^# HELP (configwatch_\w+) (.*)\n# TYPE \w+ (\w+)\n\w+(?:\{(.*)\})? `)
+
+// expectReference compares the page of metrics with what a manager has, or writes it.
+func expectReference(scraped string) {
+	GinkgoHelper()
+	page := "# Metrics\n\nWritten by `UPDATE_FIXTURES=1 go test ./test/gitops` from what a manager has. Those of controller-runtime " +
+		"and client-go are there too.\n\n| metric | type | labels | |\n|---|---|---|---|\n"
+	for _, metric := range described.FindAllStringSubmatch(scraped, -1) {
+		var names []string
+		for _, label := range matcher.FindAllStringSubmatch(quoted.ReplaceAllString(metric[4], ""), -1) {
+			if label[1] != "le" {
+				names = append(names, "`"+label[1]+"`")
+			}
+		}
+		page += "| `" + metric[1] + "` | " + metric[3] + " | " + strings.Join(names, ", ") + " | " + metric[2] + " |\n"
+	}
+	file := filepath.Join(root, "docs", "reference", "metrics.md")
+	if update {
+		Expect(os.WriteFile(file, []byte(page), 0o644)).To(Succeed())
+	}
+	want, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred(), again)
+	Expect(page).To(Equal(string(want)), again)
+}
+
 func get(url string) string {
 	GinkgoHelper()
-	response, err := http.Get(url) //nolint:gosec // of this test's manager
+	response, err := http.Get(url)
 	Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
