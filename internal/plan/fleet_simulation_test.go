@@ -809,8 +809,11 @@ func (w *world) waitsForOthers(p *fleetPass, m *member, row *v1alpha1.TargetStat
 // waitsForFailed tells whether another target goes first, which failed with another content of a source than the target
 // is owed a restart for, and is to be restarted later.
 func (w *world) waitsForFailed(p *fleetPass, m *member) bool {
+	untilItGoes := []string{
+		v1alpha1.ReasonSettling, v1alpha1.ReasonCoolingDown, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOutsideWindow,
+	}
 	return slices.ContainsFunc(w.members, func(other *member) bool {
-		if other == m || p.failing[other] == nil || w.row(other.tgt).Reason != v1alpha1.ReasonCoolingDown {
+		if other == m || p.failing[other] == nil || !slices.Contains(untilItGoes, w.row(other.tgt).Reason) {
 			return false
 		}
 		for one := range w.stale(m) {

@@ -121,6 +121,58 @@ func TestE17TheOthersWaitForTheCooldownOfTheFailedOne(t *testing.T) {
 	g.Expect(s.pass().restarted()).To(Equal([]string{"d1"}))
 }
 
+// failedAndMended are a Deployment whose rollout failed, and another one that is halted, while their ConfigMap is mended.
+// The first one has another ConfigMap too.
+func failedAndMended(rollout v1alpha1.RolloutSpec) (own *src, web, api *tgt, s *scene) {
+	config, own, web, api := configMap("config", "A"), configMap("own", "A"), deployment("web"), deployment("api")
+	api.uses = []*src{config}
+	s = settled(config, own, web, api)
+	s.rollout.MaxConcurrent = 1
+	config.set("B")
+	s.pass()
+	web.fails()
+	s.pass()
+	s.edit(func() { s.rollout = rollout })
+	config.set("C")
+	s.pass()
+	return own, web, api, s
+}
+
+// E12: nor do they get it while it is quiet for them, but not for the failed one.
+func TestE17TheOthersWaitUntilItIsQuietForTheFailedOne(t *testing.T) {
+	g := NewWithT(t)
+	own, web, api, s := failedAndMended(v1alpha1.RolloutSpec{SettleSeconds: new(int32(30))})
+	own.set("B")
+	s.after(20 * time.Second)
+	quiet := s.now.Add(30 * time.Second)
+	s.after(20 * time.Second)
+	g.Expect(s.said(web)).To(Equal("Pending Settling"))
+	g.Expect(s.said(api)).To(Equal("Pending AwaitingTurn"))
+	g.Expect(s.row(api).Message).To(Equal(
+		"ConfigMap config changed (KEY). Deployment web, whose rollout failed, is restarted first, at " + quiet.UTC().Format(time.RFC3339)))
+	s.reload()
+	g.Expect(s.at(quiet).restarted()).To(Equal([]string{"web", "api"}))
+}
+
+func TestE17TheOthersWaitForTheApprovalOfTheFailedOne(t *testing.T) {
+	g := NewWithT(t)
+	own, web, api, s := failedAndMended(v1alpha1.RolloutSpec{
+		SettleSeconds: new(int32(0)), Approval: v1alpha1.ApprovalManual, Windows: []v1alpha1.Window{nightly},
+	})
+	s.approved = s.status.ApprovalHash
+	opens := s.pass().lookAgain
+	own.set("B")
+	s.pass()
+	g.Expect(s.said(web)).To(Equal("Pending AwaitingApproval"))
+	g.Expect(s.said(api)).To(Equal("Pending OutsideWindow"))
+	g.Expect(s.at(opens).restarts).To(BeEmpty())
+	g.Expect(s.said(api)).To(Equal("Pending AwaitingTurn"))
+	g.Expect(s.row(api).Message).To(HaveSuffix(". Deployment web, whose rollout failed, is restarted first"))
+	s.reload()
+	s.approved = s.status.ApprovalHash
+	g.Expect(s.pass().restarted()).To(Equal([]string{"web", "api"}))
+}
+
 func TestE17NobodyWaitsForTheCooldownOfOneThatFailedIfTheSpecSaysContinue(t *testing.T) {
 	g := NewWithT(t)
 	config, d, s := haltedFleet(2)

@@ -210,8 +210,13 @@ func restartSaid(number int64) string {
 	return fmt.Sprintf("restart %d, after which there was another change", number)
 }
 
+// failedFirstNote says which target is restarted first, and when, if that can be said.
 func failedFirstNote(first *row, at time.Time) string {
-	return fmt.Sprintf("%s, whose rollout failed, is restarted first, at %s", first.target.Ref, shownTime(at))
+	said := first.target.String() + ", whose rollout failed, is restarted first"
+	if at.IsZero() {
+		return said
+	}
+	return said + ", at " + shownTime(at)
 }
 
 // haltedSummary says how many are halted, and how they go on.

@@ -207,21 +207,25 @@ func (d *Decision) halt(r *row, failed map[content][]*row, approval string) (hal
 }
 
 // afterFailed holds back those that are owed a restart for a source whose content made another target's rollout fail,
-// and that is restarted for its new content later, as it cools down: that is proven there first (E17).
+// and that is restarted for its new content later, whatever it waits for: that is proven there first (E17).
 func (d *Decision) afterFailed(ready []*row) []*row {
 	if !d.mayHalt() {
 		return ready
 	}
 	return slices.DeleteFunc(ready, func(r *row) bool {
-		i := slices.IndexFunc(d.failing, func(f *row) bool {
-			return f.owing && f.after.Reason == v1alpha1.ReasonCoolingDown && r.owedForMended(f)
-		})
-		if i < 0 || r.request() != nil || r.failing() {
+		if r.request() != nil || r.failing() {
 			return false
 		}
-		first := d.failing[i]
-		d.hold(r, gate{reason: v1alpha1.ReasonAwaitingTurn, note: failedFirstNote(first, d.cooledDown(first))})
-		return true
+		for _, failed := range d.failing {
+			if !failed.owing || failed.after.State == v1alpha1.TargetHalted || !r.owedForMended(failed) {
+				continue
+			}
+			if g, held := d.gate(failed); held {
+				d.hold(r, gate{reason: v1alpha1.ReasonAwaitingTurn, note: failedFirstNote(failed, g.until)})
+				return true
+			}
+		}
+		return false
 	})
 }
 
