@@ -62,6 +62,8 @@ func TestOneVersionIsEverywhere(t *testing.T) {
 		"config/manager/kustomization.yaml":                       "newTag: v" + version + "\n",
 		"bundle/manifests/configwatch.clusterserviceversion.yaml": "\n  version: " + version + "\n",
 		"catalog/configwatch/catalog.yaml":                        "name: configwatch.v" + version + "\n",
+		"docs/install/kustomize.md":                               "/releases/download/v" + version + "/install.yaml\n",
+		"docs/install/helm.md":                                    "--version " + version + " ",
 		"CHANGELOG.md":                                            "\n## [" + version + "]",
 	} {
 		g.Expect(read(t, root, file)).To(ContainSubstring(line), file)

@@ -58,6 +58,37 @@ var _ = Describe("docs/install/helm.md", Ordered, func() {
 	})
 })
 
+var _ = Describe("docs/install/kustomize.md", Ordered, func() {
+	var page guide
+
+	BeforeAll(func(ctx SpecContext) {
+		installer := filepath.Join(GinkgoT().TempDir(), "install.yaml")
+		Expect(os.WriteFile(installer, []byte(kubectl(ctx, "kustomize", "config/default")), 0o600)).To(Succeed())
+		page = guide{
+			file: "docs/install/kustomize.md",
+			here: strings.NewReplacer("https://github.com/ktechhub/configwatch/releases/download/v0.1.0/install.yaml", installer),
+		}
+	})
+
+	It("has commands that work, from the installation to an upgrade", func(ctx SpecContext) {
+		page.follow(ctx, sectionInstall)
+		newOperator(ctx, render(ctx, "config/default")).start(ctx) // in place of its pods, which are fake
+		page.follow(ctx, sectionFirst)
+		page.follow(ctx, sectionUpgrade)
+	})
+
+	It("has commands that leave nothing", func(ctx SpecContext) {
+		page.follow(ctx, sectionUninstall)
+		expectNothingLeft(ctx)
+	})
+})
+
+var _ = Describe("docs/install/olm.md", func() {
+	It("has the first ConfigWatch of the other pages", func() {
+		Expect(section("docs/install/olm.md", sectionFirst)).To(Equal(section("docs/install/helm.md", sectionFirst)))
+	})
+})
+
 // guide is a page with commands.
 type guide struct {
 	file string
@@ -68,13 +99,10 @@ type guide struct {
 var commands = regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n")
 
 // follow runs the commands of a section, as a reader would.
-func (g guide) follow(ctx context.Context, section string) {
+func (g guide) follow(ctx context.Context, title string) {
 	GinkgoHelper()
-	_, rest, found := strings.Cut(string(must(os.ReadFile(filepath.Join(root, g.file)))), "\n## "+section+"\n")
-	Expect(found).To(BeTrue(), "%s has no section %s", g.file, section)
-	text, _, _ := strings.Cut(rest, "\n## ")
-	blocks := commands.FindAllStringSubmatch(text, -1)
-	Expect(blocks).NotTo(BeEmpty(), "section %s of %s has no commands", section, g.file)
+	blocks := commands.FindAllStringSubmatch(section(g.file, title), -1)
+	Expect(blocks).NotTo(BeEmpty(), "section %s of %s has no commands", title, g.file)
 	tools := must(filepath.Abs(filepath.Join(root, "bin")))
 	for _, block := range blocks {
 		script := g.here.Replace(block[1])
@@ -85,6 +113,15 @@ func (g guide) follow(ctx context.Context, section string) {
 		out, err := command.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "%s\n%s", script, out)
 	}
+}
+
+// section is a section of a page.
+func section(page, title string) string {
+	GinkgoHelper()
+	_, rest, found := strings.Cut(string(must(os.ReadFile(filepath.Join(root, page)))), "\n## "+title+"\n")
+	Expect(found).To(BeTrue(), "%s has no section %s", page, title)
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return text
 }
 
 // expectNothingLeft checks that nothing of the operator is left in the cluster, and removes the example of the guides.
