@@ -78,10 +78,10 @@ func act(ctx context.Context, ns utils.Namespace, action string) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ConfigWatch"))
 	Expect(k8sClient.Get(ctx, client.ObjectKey{Namespace: ns.Name, Name: "web"}, live)).To(Succeed())
-	disabled, err := scripts.Disabled(live)
+	disabled, err := scripts.Disabled(ctx, live)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(disabled).To(HaveKeyWithValue(action, false))
-	changed, err := scripts.Run(action, live)
+	changed, err := scripts.Run(ctx, action, live)
 	Expect(err).NotTo(HaveOccurred())
 	before, err := json.Marshal(live.Object)
 	Expect(err).NotTo(HaveOccurred())

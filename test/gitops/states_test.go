@@ -282,13 +282,13 @@ var _ = Describe("The states that the operator reports", Ordered, func() {
 			want, err := os.ReadFile(file)
 			Expect(err).NotTo(HaveOccurred(), again)
 			Expect(got).To(Equal(string(want)), again)
-			Expect(healthOf(name).Status).To(Equal(states[name].health))
+			Expect(healthOf(ctx, name).Status).To(Equal(states[name].health))
 		})
 	}
-	It("are shown by Argo CD as health_test.yaml has it", func() {
+	It("are shown by Argo CD as health_test.yaml has it", func(ctx SpecContext) {
 		said := "# The health of each state. Written with the fixtures, by UPDATE_FIXTURES=1 go test ./test/gitops\ntests:\n"
 		for _, name := range slices.Sorted(maps.Keys(states)) {
-			health := healthOf(name)
+			health := healthOf(ctx, name)
 			said += fmt.Sprintf("- healthStatus:\n    status: %s\n    message: %q\n  inputPath: testdata/%s.yaml\n",
 				states[name].health, health.Message, name)
 		}
@@ -306,7 +306,7 @@ var _ = Describe("The states that the operator reports", Ordered, func() {
 const again = "UPDATE_FIXTURES=1 go test ./test/gitops writes it anew"
 
 // healthOf is what Argo CD shows of a fixture.
-func healthOf(name string) customization.Health {
+func healthOf(ctx context.Context, name string) customization.Health {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(root, customization.Folder, "testdata", name+".yaml"))
 	Expect(err).NotTo(HaveOccurred(), again)
@@ -314,7 +314,7 @@ func healthOf(name string) customization.Health {
 	Expect(yaml.Unmarshal(text, &object.Object)).To(Succeed())
 	scripts, err := customization.Read(root)
 	Expect(err).NotTo(HaveOccurred())
-	health, err := scripts.HealthOf(object)
+	health, err := scripts.HealthOf(ctx, object)
 	Expect(err).NotTo(HaveOccurred())
 	return health
 }

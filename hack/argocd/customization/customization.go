@@ -71,17 +71,17 @@ type Health struct {
 }
 
 // HealthOf runs the health check.
-func (s Scripts) HealthOf(object *unstructured.Unstructured) (Health, error) {
+func (s Scripts) HealthOf(ctx context.Context, object *unstructured.Unstructured) (Health, error) {
 	var health Health
-	return health, run(s.Health, object, &health)
+	return health, run(ctx, s.Health, object, &health)
 }
 
 // Disabled is the state of each action that is offered for an object: whether it is there to see only.
-func (s Scripts) Disabled(object *unstructured.Unstructured) (map[string]bool, error) {
+func (s Scripts) Disabled(ctx context.Context, object *unstructured.Unstructured) (map[string]bool, error) {
 	var offered map[string]struct {
 		Disabled bool `json:"disabled"`
 	}
-	if err := run(s.Discovery, object, &offered); err != nil {
+	if err := run(ctx, s.Discovery, object, &offered); err != nil {
 		return nil, err
 	}
 	disabled := map[string]bool{}
@@ -92,13 +92,13 @@ func (s Scripts) Disabled(object *unstructured.Unstructured) (map[string]bool, e
 }
 
 // Run is what an action makes of an object. Argo CD sends the difference as a merge patch.
-func (s Scripts) Run(action string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (s Scripts) Run(ctx context.Context, action string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	script, ok := s.Actions[action]
 	if !ok {
 		return nil, fmt.Errorf("there is no action %s", action)
 	}
 	result := map[string]any{}
-	if err := run(script, object, &result); err != nil {
+	if err := run(ctx, script, object, &result); err != nil {
 		return nil, err
 	}
 	keepEmpty(result, object.Object)
@@ -106,7 +106,7 @@ func (s Scripts) Run(action string, object *unstructured.Unstructured) (*unstruc
 }
 
 // run runs a script about an object, and decodes what it returns.
-func run(script string, object *unstructured.Unstructured, result any) error {
+func run(ctx context.Context, script string, object *unstructured.Unstructured, result any) error {
 	const timeout = time.Second // Argo CD's
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()
@@ -120,7 +120,7 @@ func run(script string, object *unstructured.Unstructured, result any) error {
 	if err := clockOnly(state); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	state.SetContext(ctx)
 	encoded, err := json.Marshal(object.Object)

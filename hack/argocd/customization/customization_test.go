@@ -69,7 +69,7 @@ func TestTheHealthOfEveryState(t *testing.T) {
 	tested := map[string]bool{}
 	for _, tc := range tests.Tests {
 		tested[filepath.Base(tc.InputPath)] = true
-		health, err := scripts.HealthOf(object(t, tc.InputPath))
+		health, err := scripts.HealthOf(t.Context(), object(t, tc.InputPath))
 		g.Expect(err).NotTo(HaveOccurred(), tc.InputPath)
 		g.Expect(health).To(Equal(tc.HealthStatus), tc.InputPath)
 	}
@@ -90,7 +90,7 @@ func TestHealthSaysWhatKstatusSays(t *testing.T) {
 	for _, name := range fixtures(t) {
 		g := NewWithT(t)
 		o := object(t, filepath.Join("testdata", name))
-		health, err := scripts.HealthOf(o)
+		health, err := scripts.HealthOf(t.Context(), o)
 		g.Expect(err).NotTo(HaveOccurred())
 		want, ok := different[name]
 		if !ok {
@@ -140,7 +140,7 @@ func TestHealthOfWhatIsHalfWritten(t *testing.T) {
 	} {
 		o := &unstructured.Unstructured{}
 		NewWithT(t).Expect(json.Unmarshal([]byte(text), &o.Object)).To(Succeed())
-		health, err := scripts(t).HealthOf(o)
+		health, err := scripts(t).HealthOf(t.Context(), o)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), name)
 		NewWithT(t).Expect(health.Status).To(Equal("Progressing"), name)
 	}
@@ -152,7 +152,7 @@ func TestActionsAreOfferedWhereTheyDoSomething(t *testing.T) {
 	read(t, "actions/action_test.yaml", &tests)
 	g.Expect(tests.DiscoveryTests).NotTo(BeEmpty())
 	for _, tc := range tests.DiscoveryTests {
-		disabled, err := scripts(t).Disabled(object(t, filepath.Join("actions", tc.InputPath)))
+		disabled, err := scripts(t).Disabled(t.Context(), object(t, filepath.Join("actions", tc.InputPath)))
 		g.Expect(err).NotTo(HaveOccurred())
 		want := map[string]bool{}
 		for _, action := range tc.Result {
@@ -179,7 +179,7 @@ func TestAnActionChangesWhatItIsForAndNothingElse(t *testing.T) {
 			g := NewWithT(t)
 			before := object(t, filepath.Join("testdata", tc.fixture))
 			began := time.Now().Truncate(time.Second)
-			after, err := scripts(t).Run(tc.action, before)
+			after, err := scripts(t).Run(t.Context(), tc.action, before)
 			g.Expect(err).NotTo(HaveOccurred())
 			requested := after.GetAnnotations()[v1alpha1.RestartRequestedAtAnnotation]
 			want := strings.ReplaceAll(tc.want, "NOW", requested)
@@ -206,7 +206,7 @@ func TestAnActionSaysWhyItDoesNothing(t *testing.T) {
 		"suspend": {"dry-run.yaml", "spec.mode is DryRun: there is nothing to hold"},
 		"resume":  {"dry-run.yaml", "spec.mode is DryRun, not Suspended"},
 	} {
-		_, err := scripts(t).Run(action, object(t, filepath.Join("testdata", tc.fixture)))
+		_, err := scripts(t).Run(t.Context(), action, object(t, filepath.Join("testdata", tc.fixture)))
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.why)))
 	}
 }
@@ -218,7 +218,7 @@ func TestTheExpectedOutputsAreWhatTheActionsMake(t *testing.T) {
 	tested := map[string]bool{}
 	for _, tc := range tests.ActionTests {
 		tested[tc.Action] = true
-		after, err := scripts(t).Run(tc.Action, object(t, filepath.Join("actions", tc.InputPath)))
+		after, err := scripts(t).Run(t.Context(), tc.Action, object(t, filepath.Join("actions", tc.InputPath)))
 		g.Expect(err).NotTo(HaveOccurred())
 		want := object(t, filepath.Join("actions", tc.ExpectedOutputPath))
 		if tc.Action == "restart" { // the time is another
@@ -235,14 +235,14 @@ func TestEmptyObjectsStayObjects(t *testing.T) {
 	o := &unstructured.Unstructured{}
 	NewWithT(t).Expect(json.Unmarshal([]byte(`{"metadata":{"labels":{}},"spec":{"targets":[{"kind":"Deployment","selector":{}}]}}`),
 		&o.Object)).To(Succeed())
-	after, err := scripts(t).Run("suspend", o)
+	after, err := scripts(t).Run(t.Context(), "suspend", o)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(difference(t, o, after)).To(MatchJSON(`{"spec":{"mode":"Suspended"}}`))
 }
 
 func TestAScriptHasNoMoreThanArgoCDGivesIt(t *testing.T) {
 	for _, script := range []string{`return {status = os.getenv("HOME")}`, `return {status = io.open("/etc/passwd")}`, `return {status = string.upper("a")}`} {
-		_, err := Scripts{Health: script}.HealthOf(&unstructured.Unstructured{Object: map[string]any{}})
+		_, err := Scripts{Health: script}.HealthOf(t.Context(), &unstructured.Unstructured{Object: map[string]any{}})
 		NewWithT(t).Expect(err).To(HaveOccurred(), script)
 	}
 }
