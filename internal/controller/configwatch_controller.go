@@ -58,8 +58,6 @@ const (
 	maxParallelCalls = 16
 	// readTimeout bounds the reading of one pod template: what can't be read holds up no restart.
 	readTimeout = 5 * time.Second
-	// conflictRetry is how soon a status is written again that met a newer version of its ConfigWatch.
-	conflictRetry = time.Second
 	// longestWait is how long it takes at most until the clock is looked at again. The queue counts time that has
 	// passed, so that it misses a deadline if the clock is set forward, or the machine was suspended (E14).
 	longestWait = 10 * time.Minute
@@ -83,6 +81,7 @@ type ConfigWatchReconciler struct {
 	restoring  sync.Once // of the turns
 	metrics    *metrics
 	unrecorded unrecorded
+	conflicts  conflicts
 }
 
 // Reconcile makes one pass over a ConfigWatch: get, observe, plan, act, report.
@@ -129,7 +128,7 @@ func (r *ConfigWatchReconciler) carryOut(
 		r.subscribers.Deliver(key, decision.Deliveries) //nolint:contextcheck // attempts outlive the pass
 	}
 	if failed == nil && apierrors.IsConflict(reported) {
-		return r.afterConflict(ctx, reported, decision.LookAgain), nil
+		return r.afterConflict(ctx, key, reported, decision.LookAgain), nil
 	}
 	if err := cmp.Or(reported, failed); err != nil {
 		if at := decision.LookAgain; !at.IsZero() { // beside an error the queue heeds no result (E11)
@@ -201,6 +200,7 @@ func (r *ConfigWatchReconciler) gone(req ctrl.Request, err error) error {
 
 func (r *ConfigWatchReconciler) forget(cw types.NamespacedName) {
 	r.unrecorded.forget(cw)
+	r.conflicts.forget(cw)
 	r.turns.Forget(cw)
 	r.subscribers.Attempts(cw) // which nobody will ask for
 	r.metrics.forget(cw)
@@ -221,12 +221,12 @@ func (r *ConfigWatchReconciler) waitForCaches(ctx context.Context, cw *v1alpha1.
 	return ctrl.Result{}, nil
 }
 
-// afterConflict ends a pass whose status could not be written, as the cache is behind. That is no failure: the pass is
-// made again when the cache has the newer version, or after some time.
-func (r *ConfigWatchReconciler) afterConflict(ctx context.Context, err error, lookAgain time.Time) ctrl.Result {
+// afterConflict ends a pass whose status could not be written, as the cache is behind. That is no failure, and yet the
+// pass is made again as after one: while the watch of ConfigWatches is down, all that change meet conflicts.
+func (r *ConfigWatchReconciler) afterConflict(ctx context.Context, cw types.NamespacedName, err error, lookAgain time.Time) ctrl.Result {
 	log.FromContext(ctx).V(1).Info("The ConfigWatch has changed meanwhile; its status is written later", "reason", err.Error())
-	result := ctrl.Result{RequeueAfter: conflictRetry, Priority: new(forRecords)}
-	if sooner := r.lookAgain(lookAgain); sooner.RequeueAfter > 0 && sooner.RequeueAfter < conflictRetry {
+	result := ctrl.Result{RequeueAfter: r.conflicts.next(cw), Priority: new(forRecords)}
+	if sooner := r.lookAgain(lookAgain); sooner.RequeueAfter > 0 && sooner.RequeueAfter < result.RequeueAfter {
 		return sooner
 	}
 	return result
@@ -341,6 +341,7 @@ func (r *ConfigWatchReconciler) report(ctx context.Context, cw *v1alpha1.ConfigW
 		}
 	}
 	r.unrecorded.forget(client.ObjectKeyFromObject(cw))
+	r.conflicts.forget(client.ObjectKeyFromObject(cw))
 	r.metrics.observe(client.ObjectKeyFromObject(cw), &c.written, &c.status, r.Clock.Now())
 	logger := log.FromContext(ctx)
 	for _, n := range c.news {

@@ -115,35 +115,35 @@ func TestE11APassThatFailsKeepsItsDeadlines(t *testing.T) {
 }
 
 // While the watch of ConfigWatches is down, each write of a status may meet a conflict. That is no error, of which the
-// log would have a stack trace each time: the pass is made again a little later.
+// log would have a stack trace each time: the pass is made again, a little later each time.
 func TestE11AConflictIsNoError(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configwatches"}, "web", errors.New("newer"))
+	g := NewWithT(t)
+	metrics, err := newMetrics(prometheus.NewRegistry())
+	g.Expect(err).NotTo(HaveOccurred())
 	now := time.Now()
-	for name, tc := range map[string]struct {
-		lookAgain time.Time
-		want      time.Duration
-	}{
-		"with nothing else to do": {time.Time{}, time.Second},
-		"with something later":    {now.Add(time.Minute), time.Second},
-		"with something sooner":   {now.Add(time.Second / 2), time.Second / 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			metrics, err := newMetrics(prometheus.NewRegistry())
-			g.Expect(err).NotTo(HaveOccurred())
-			r := &ConfigWatchReconciler{
-				Client: statusClient{outcome: conflict}, Recorder: events.NewFakeRecorder(10), Clock: testingclock.NewFakeClock(now),
-				turns: turns.New(1, func(types.NamespacedName) {}), metrics: metrics, subscribers: subscriber.New(nil, nil, nil),
-			}
-			cw := aConfigWatch("uid", 1)
-			decision := plan.Decide(plan.Input{Name: "web", Recorded: &cw.Status, Now: now})
-			decision.LookAgain = tc.lookAgain
-			result, err := r.carryOut(t.Context(), cw, decision, conclusion{written: v1alpha1.ConfigWatchStatus{ObservedGeneration: 7}})
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(result.RequeueAfter).To(Equal(tc.want))
-			g.Expect(r.unrecorded.get(cw).sent).To(HaveLen(1), "it is still to be written")
-		})
+	conflict := statusClient{outcome: apierrors.NewConflict(schema.GroupResource{Resource: "configwatches"}, "web", errors.New("newer"))}
+	r := &ConfigWatchReconciler{
+		Client: conflict, Recorder: events.NewFakeRecorder(10), Clock: testingclock.NewFakeClock(now),
+		turns: turns.New(1, func(types.NamespacedName) {}), metrics: metrics, subscribers: subscriber.New(nil, nil, nil),
 	}
+	cw := aConfigWatch("uid", 1)
+	pass := func(lookAgain time.Time) time.Duration {
+		decision := plan.Decide(plan.Input{Name: "web", Recorded: &cw.Status, Now: now})
+		decision.LookAgain = lookAgain
+		result, err := r.carryOut(t.Context(), cw.DeepCopy(), decision, conclusion{written: v1alpha1.ConfigWatchStatus{ObservedGeneration: 7}})
+		g.Expect(err).NotTo(HaveOccurred())
+		return result.RequeueAfter
+	}
+	for wait := firstRetry; wait < lastRetry; wait *= 2 {
+		g.Expect(pass(time.Time{})).To(Equal(wait))
+		g.Expect(r.unrecorded.get(cw).sent).To(HaveLen(1), "it is still to be written")
+	}
+	g.Expect(pass(now.Add(time.Hour))).To(Equal(lastRetry), "with something later to do")
+	g.Expect(pass(now.Add(time.Second))).To(Equal(time.Second), "with something sooner to do")
+	r.Client = statusClient{}
+	g.Expect(pass(time.Time{})).To(BeZero(), "it is written")
+	r.Client = conflict
+	g.Expect(pass(time.Time{})).To(Equal(firstRetry))
 }
 
 func TestE18APassThatEndsBeforeItsTimeKeepsNoPlace(t *testing.T) {
