@@ -76,11 +76,13 @@ type row struct {
 	resumed bool                     // a restart was made by a pass whose record was lost
 	// undecided: such a restart was made, and it can't be said for what, as a source is not readable.
 	undecided bool
-	gone      bool          // the content that it was made for
-	mark      workload.Mark // of the restart that the template shows
-	phase     phase         // of the rollout of the latest restart
-	owing     bool          // a restart is owed
-	cause     string        // of the restart
+	// unrecorded: the template shows a restart that was made for other content than there is, by a pass whose record
+	// was lost.
+	unrecorded bool
+	mark       workload.Mark // of the restart that the template shows
+	phase      phase         // of the rollout of the latest restart
+	owing      bool          // a restart is owed
+	cause      string        // of the restart
 	// requestedAt is a request to restart it that is new.
 	requestedAt *metav1.Time
 	// renewed tells that the restart is owed whatever the content is.
@@ -259,8 +261,6 @@ func (d *Decision) assess(r *row) {
 		d.progress(r)
 		d.follow(r)
 		d.owe(r, r.laterRequest())
-	case r.renewed && len(r.stale) == 0:
-		r.renew(goneNote)
 	case d.superseded(r): // E13
 		d.supersede(r)
 	case len(r.stale) == 0 && r.owed() && r.unreadable(): // what it is owed for may be what can't be read

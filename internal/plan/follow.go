@@ -144,7 +144,10 @@ func (d *Decision) triesAgain(r *row) bool {
 
 // rolling tells whether the target is rolling out because of a restart. It may be owed another one already.
 func (r *row) rolling() bool {
-	return r.phase == rollingOut || r.phase == "" && isRolling(&r.after) // kept as it is recorded
+	if r.phase != "" {
+		return r.phase == rollingOut
+	}
+	return isRolling(&r.after) || r.unrecorded && r.startingPods() && !r.target.Workload.Rollout.Paused // kept as it is recorded
 }
 
 // failing tells whether the rollout of a restart failed, and none has been complete since: that the template was put

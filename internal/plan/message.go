@@ -164,7 +164,6 @@ const (
 	neverOpensNote       = "No window of spec.rollout.windows can be used: see the Stalled condition"
 	unapprovedNote       = "It awaits approval"
 	takenBackTooLateNote = "a change was taken back, and pods may have been started before it was"
-	goneNote             = "a restart was made for content that is no longer there"
 	undoneNote           = "another rollout that had started pods for a change was undone before it was complete"
 	triesAgainNote       = "the spec was edited, and the pod template had been put back"
 	requestedNote        = "a restart was requested at "

@@ -42,22 +42,14 @@ func (d *Decision) resume(r *row) {
 	case mark.Digest == d.owedDigest(r):
 		r.resumed = true
 		r.applied = d.onlyOwed(r)
-	case len(r.stale) > 0: // owed anyway
-		d.resumeForGone(r)
+	case len(r.stale) > 0: // made for content that is no longer there, and owed anyway
+		r.unrecorded = true
 	case r.unreadable():
-		r.undecided = true
-	default:
-		d.resumeForGone(r)
+		r.unrecorded, r.undecided = true, true
+	default: // The record stays behind the template until the restart is made again.
+		r.unrecorded = true
+		r.stale = r.everyPair()
 	}
-}
-
-// resumeForGone records a restart that was made for content that is no longer there. It is followed, and the next one
-// has its cooldown (E14, E16), which the target is owed whatever its sources are by then: its pods run what is neither
-// recorded nor present.
-func (d *Decision) resumeForGone(r *row) {
-	r.after.Restarts, r.after.LastRestartTime = r.number, d.second()
-	r.after.Rollout = d.newRollout(r, nil)
-	r.gone, r.renewed = true, true
 }
 
 // digest is that of the content that a restart made now is for. A source that can't be read counts as

@@ -96,6 +96,16 @@ func rebasedHash(before, after string) bool {
 	return before != "" && !digest.Hash(before).SameMethod(digest.Hash(after))
 }
 
+// everyPair stands for changes that can't be told apart any more: the pods run content that is
+// neither recorded nor present.
+func (r *row) everyPair() []change {
+	changes := make([]change, 0, len(r.target.Pairs))
+	for _, pair := range r.target.Pairs {
+		changes = append(changes, change{Pair: pair, as: v1alpha1.Modified})
+	}
+	return changes
+}
+
 // appliedNow is what is recorded once the target's pods are started for what is observed. A rollout that
 // begins before another one is complete is for the changes of that one too, and content that has failed has until
 // it is complete (E17).

@@ -111,19 +111,14 @@ func (r *row) laterRequest() *metav1.Time {
 	return nil
 }
 
-// latestRequest is the latest request that the target has not been restarted for, or that is resumed.
 func (r *row) latestRequest() *metav1.Time {
 	if r.target.Workload.Rollout.ReadsAtNextRun {
 		return nil
 	}
-	at := r.requestedAt
-	if at == nil && r.wait() != nil {
-		at = r.wait().RequestedAt
+	if r.requestedAt != nil || r.wait() == nil {
+		return r.requestedAt
 	}
-	if r.gone && at != nil && !at.After(r.mark.RequestedAt) {
-		return nil
-	}
-	return at
+	return r.wait().RequestedAt
 }
 
 // owe makes a target whose restart was resumed owe another one, that was asked for later.
