@@ -36,7 +36,8 @@ type view struct {
 	name string
 	// of is the kind that it sees; empty: both.
 	of v1alpha1.SourceKind
-	// repeated tells that it may be told an event again, with the same id.
+	// repeated tells that it is told at least once: an event may come again, with the same id; and of what it may have
+	// been told, and wasn't, as far as the operator knows, it is told that it is gone (F6).
 	repeated bool
 	// hold keeps it from taking in anything until it is closed; nil: it takes everything in at once.
 	hold <-chan struct{}
@@ -86,6 +87,7 @@ func (v *view) take(c changes.Change) {
 	v.story[ref] = append(v.story[ref], fmt.Sprintf("%s %s at %s", c.Event, c.ID, time.Now().Format(time.StampMilli)))
 	before, there := v.known[ref]
 	switch {
+	case v.repeated && c.Event == changes.Deleted && !there:
 	case there == (c.Event == changes.Added):
 		v.mistake(c, fmt.Sprintf("there before: %v", there))
 	case there && c.PreviousHash != before.Hash:
